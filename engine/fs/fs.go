@@ -1,0 +1,99 @@
+// Package fs is the engine's file-system seam: every call that the engine makes on a directory or a file goes
+// through it, so that a test can put a twin in its place that fails, tears and forgets (see CrashFS).
+//
+// It is not a general file-system abstraction: it has what an append-only log needs and no more. Names are host
+// paths. Errors of the operating system are returned as *os.PathError or *os.LinkError around the errno, so that
+// errors.Is(err, unix.ENOSPC) and errors.Is(err, os.ErrNotExist) work.
+package fs
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// ErrUnsupported is returned by NewQueue where the kernel has no usable io_uring, and by Map where a file has no
+// mapping. The engine then takes its plain path, which writes the same bytes.
+var ErrUnsupported = errors.New("not supported here")
+
+// Open flags that have no portable name in package os. They are combined with os.O_RDWR, os.O_CREATE, os.O_EXCL.
+const (
+	// Direct asks for O_DIRECT: buffers, positions and lengths are multiples of BlockSize.
+	Direct = 1 << 30
+)
+
+// BlockSize is the alignment of direct writes in bytes: the page size, and at least the logical block size of every
+// device that is supported.
+const BlockSize = 4096
+
+// FS is a file system.
+type FS interface {
+	// Open opens name with os flags and Direct; perm is 0644.
+	Open(name string, flag int) (File, error)
+	// MkdirAll makes a directory and its parents. The caller syncs the parents.
+	MkdirAll(dir string) error
+	// ReadDir lists a directory in name order.
+	ReadDir(dir string) ([]os.DirEntry, error)
+	Stat(name string) (os.FileInfo, error)
+	Rename(from, to string) error
+	// Remove removes a file or an empty directory.
+	Remove(name string) error
+	// SyncDir makes creates, renames and removes in dir durable: they are not before.
+	SyncDir(dir string) error
+	// Lock takes an exclusive advisory lock on name, creating it. It fails at once where another process has it.
+	Lock(name string) (io.Closer, error)
+	// Free returns the bytes that an unprivileged writer can still allocate on the file system that holds dir.
+	Free(dir string) (int64, error)
+	// NewQueue returns a queue of asynchronous writes for one owner, or ErrUnsupported.
+	NewQueue(depth int) (Queue, error)
+}
+
+// File is an open file. ReadAt may be called from anywhere; writes and Truncate have one owner at a time.
+type File interface {
+	io.ReaderAt
+	Name() string
+	// Fd returns the descriptor for sendfile, or -1 where there is none.
+	Fd() int
+	// Write writes all of p at position at: a short write is continued, and an error means that any part of p may be
+	// in the file. With durable it returns once p is on stable storage (RWF_DSYNC).
+	Write(p []byte, at int64, durable bool) error
+	// Datasync returns once everything written is on stable storage, with the size if that changed. Its error is
+	// final: the kernel may have dropped the dirty pages, and a second call would lie.
+	Datasync() error
+	Truncate(size int64) error
+	Size() (int64, error)
+	// Map maps the first size bytes read-only, or returns ErrUnsupported.
+	Map(size int) (Mapping, error)
+	// Close closes the descriptor. Unflushed write errors may be lost with it: Datasync first.
+	Close() error
+}
+
+// Mapping is a read-only memory mapping of a file.
+type Mapping interface {
+	// Bytes is valid until Close. Reading beyond a file that was cut meanwhile is a fault: see engine/index.
+	Bytes() []byte
+	Close() error
+}
+
+// Queue submits writes that complete in any order. Submit and Wait are called by one goroutine, locked to its thread.
+// From Push to its completion the queue owns the buffer, whatever happens meanwhile.
+type Queue interface {
+	// Push adds a write of p at position at to the next submission; durable is RWF_DSYNC. It reports false when the
+	// queue is full: Wait first. tag comes back in the completion.
+	Push(f File, p []byte, at int64, durable bool, tag uint64) bool
+	// PushSync adds an fdatasync that covers only writes that had completed before it was pushed.
+	PushSync(f File, tag uint64) bool
+	// Wait submits what was pushed, waits until at least one completion is there (or Wake was called) and appends all
+	// that are there to dst.
+	Wait(dst []Completion) ([]Completion, error)
+	// Wake makes a Wait that is blocked, or the next one, return. It may be called from anywhere.
+	Wake()
+	// Close waits for what is in flight and frees the queue.
+	Close() error
+}
+
+// Completion is the end of one pushed operation. A short write is an error here (io.ErrShortWrite): it was not written.
+type Completion struct {
+	Tag uint64
+	Err error
+}
