@@ -1,0 +1,2 @@
+// Package record reads, checks, converts and builds Kafka's record batches.
+package record
