@@ -1,0 +1,158 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"runtime/debug"
+
+	"github.com/zurau/zurau/engine/fs"
+)
+
+// readBelow is the size in bytes up to which a file is read instead of mapped: a mapping costs a page of cache and a
+// kernel structure anyway, and a read never faults.
+const readBelow = 4096
+
+// find returns the last entry whose key is at most target, or ok false.
+func (t *table) find(target int64) (entry [12]byte, ok bool, err error) {
+	t.mu.RLock()
+	if t.n == 0 || t.act != nil || t.view != nil {
+		entry, ok, err = t.search(target)
+		t.mu.RUnlock()
+		return entry, ok, err
+	}
+	t.mu.RUnlock()
+
+	t.mu.Lock()
+	var evicted *table
+	if err = t.see(); err == nil {
+		evicted = t.bound.add(t)
+		entry, ok, err = t.search(target)
+	}
+	t.mu.Unlock()
+	// Outside of mu: two indexes that push each other out would wait for each other.
+	return entry, ok, errors.Join(err, evicted.evict())
+}
+
+// search looks in memory or in the view. The caller holds mu, at least for reading.
+func (t *table) search(target int64) (entry [12]byte, ok bool, err error) {
+	switch {
+	case t.n == 0:
+		return entry, false, nil
+	case t.act != nil:
+		i := t.floor(t.act.mem, target, false)
+		return t.entry(t.act.mem, i-1), i > 0, nil
+	case t.view.mapping == nil:
+		i := t.floor(t.view.bytes, target, false)
+		entry, ok = t.entry(t.view.bytes, i-1), i > 0
+	default:
+		entry, ok, err = t.searchMapped(target)
+	}
+	if !t.used.Load() {
+		t.used.Store(true)
+	}
+	return entry, ok, err
+}
+
+// entry returns a copy of entry i of b, or zeros when i is -1.
+func (t *table) entry(b []byte, i int) (entry [12]byte) {
+	if i >= 0 {
+		w := int(t.width)
+		copy(entry[:], b[i*w:i*w+w])
+	}
+	return entry
+}
+
+// searchMapped is search in a mapping, where each load may fault.
+func (t *table) searchMapped(target int64) (entry [12]byte, ok bool, err error) {
+	b := t.view.bytes
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		if r := recover(); r != nil {
+			ok, err = false, t.fault(b, r)
+		}
+	}()
+	i := t.floor(b, target, false)
+	return t.entry(b, i-1), i > 0, nil
+}
+
+// fault turns a memory fault within b into an error and lets every other panic go on.
+func (t *table) fault(b []byte, r any) error {
+	f, ok := r.(interface{ Addr() uintptr })
+	start := reflect.ValueOf(b).Pointer()
+	if !ok || f.Addr() < start || f.Addr() >= start+uintptr(len(b)) {
+		panic(r)
+	}
+	return fmt.Errorf("%w: fault at position %d of the mapped %s", ErrCorrupt, f.Addr()-start, t.name)
+}
+
+// see makes the view of an index at rest. The caller holds mu.
+func (t *table) see() error {
+	if t.act != nil || t.view != nil || t.n == 0 {
+		return nil
+	}
+	f, err := t.fsys.Open(t.name, os.O_RDONLY)
+	if err != nil {
+		return fmt.Errorf("open index: %w", lost(err))
+	}
+	defer f.Close() // a mapping outlives the descriptor
+	need := int(t.n) * int(t.width)
+	if need > readBelow {
+		v, err := t.mapFile(f, need)
+		if err == nil {
+			t.view = v
+		}
+		if !errors.Is(err, fs.ErrUnsupported) {
+			return err
+		}
+	}
+	b := make([]byte, need)
+	if err := readFull(f, b, 0); err != nil {
+		return fmt.Errorf("read %d bytes of %s: %w", need, t.name, lost(err))
+	}
+	t.view = &view{bytes: b}
+	return nil
+}
+
+func (t *table) mapFile(f fs.File, need int) (*view, error) {
+	size, err := f.Size()
+	if err != nil {
+		return nil, fmt.Errorf("size of %s: %w", t.name, err)
+	}
+	if size < int64(need) {
+		return nil, fmt.Errorf("%w: %s was cut from %d bytes to %d", ErrCorrupt, t.name, need, size)
+	}
+	m, err := f.Map(need)
+	if err != nil {
+		return nil, fmt.Errorf("map %d bytes of %s: %w", need, t.name, err)
+	}
+	return &view{bytes: m.Bytes()[:need], mapping: m}, nil
+}
+
+// unmap drops the view. The caller holds mu.
+func (t *table) unmap() error {
+	v := t.view
+	if v == nil {
+		return nil
+	}
+	t.view = nil
+	t.bound.remove(t)
+	if v.mapping == nil {
+		return nil
+	}
+	if err := v.mapping.Close(); err != nil {
+		return fmt.Errorf("unmap %s: %w", t.name, err)
+	}
+	return nil
+}
+
+// lost marks the error of a file that is gone or shorter than it was as one that a rebuild helps against.
+func lost(err error) error {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return err
+}
