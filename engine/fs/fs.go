@@ -1,9 +1,3 @@
-// Package fs is the engine's file-system seam: every call that the engine makes on a directory or a file goes
-// through it, so that a test can put a twin in its place that fails, tears and forgets (see CrashFS).
-//
-// It is not a general file-system abstraction: it has what an append-only log needs and no more. Names are host
-// paths. Errors of the operating system are returned as *os.PathError or *os.LinkError around the errno, so that
-// errors.Is(err, unix.ENOSPC) and errors.Is(err, os.ErrNotExist) work.
 package fs
 
 import (
@@ -15,6 +9,9 @@ import (
 // ErrUnsupported is returned by NewQueue where the kernel has no usable io_uring, and by Map where a file has no
 // mapping. The engine then takes its plain path, which writes the same bytes.
 var ErrUnsupported = errors.New("not supported here")
+
+// ErrLocked is returned by Lock where somebody else holds the lock, this process included.
+var ErrLocked = errors.New("in use: another process holds this lock")
 
 // Open flags that have no portable name in package os. They are combined with os.O_RDWR, os.O_CREATE, os.O_EXCL.
 const (
@@ -62,6 +59,9 @@ type File interface {
 	Datasync() error
 	Truncate(size int64) error
 	Size() (int64, error)
+	// Advise tells the kernel how this descriptor reads. With random it does not read ahead: for readers of a segment
+	// that is still written, where read-ahead would fill the page cache in front of a direct writer.
+	Advise(random bool) error
 	// Map maps the first size bytes read-only, or returns ErrUnsupported.
 	Map(size int) (Mapping, error)
 	// Close closes the descriptor. Unflushed write errors may be lost with it: Datasync first.
