@@ -21,7 +21,9 @@ type Prepared struct {
 
 	buf    []byte // holds Bytes where they are not the input's
 	copied bool   // Bytes are in buf
-	scratch
+	budget int    // bytes that this call may still decompress
+	raw    []byte // records of a batch that is rewritten, decompressed
+	fresh  []byte // and encoded anew
 }
 
 // Info is what a log needs to know of a batch, so that it does not have to read the header again.
@@ -38,8 +40,13 @@ type Info struct {
 	Codec                  Codec
 }
 
-// Reset forgets the batches and keeps the memory.
+// Reset forgets the batches and keeps the memory, but for buffers that one large request would leave behind for good.
 func (p *Prepared) Reset() {
+	for _, b := range []*[]byte{&p.buf, &p.raw, &p.fresh} {
+		if cap(*b) > maxPooledBuffer {
+			*b = nil
+		}
+	}
 	p.Bytes, p.Batches, p.copied = nil, p.Batches[:0], false
 	p.MaxTimestamp, p.LogAppendTimeMs = noTimestamp, -1
 }
@@ -91,10 +98,10 @@ func (p *Prepared) prepare(input []byte, r *Rules) error {
 		switch {
 		case b.Magic() != Batch(input).Magic():
 			return errorf(InvalidRecord, "Batch magic %d is not the same as the first batch's magic byte %d", b.Magic(), Batch(input).Magic())
-		case b.Magic() != currentMagic:
-			return errorf(UnsupportedVersion, "magic %d", b.Magic())
 		case r.Origin == Replication:
 			err = p.replicate(b)
+		case b.Magic() != currentMagic:
+			return p.convert(input, r)
 		default:
 			err = p.one(b, r)
 		}
@@ -148,8 +155,12 @@ func (p *Prepared) one(b Batch, r *Rules) error {
 		return err
 	}
 	w := newWalk(b, r)
-	if codec := b.Codec(); codec != None || r.target(codec, b.IsControl()) != codec {
-		return errorf(UnsupportedCompression, "%s", codec)
+	codec := b.Codec()
+	if target := r.target(codec, b.IsControl()); target != codec {
+		return p.recode(b, r, &w, target)
+	}
+	if codec != None {
+		return p.compressed(b, r, &w)
 	}
 	if err := w.plain(b.records(), b.Count()); err != nil {
 		return err
@@ -218,13 +229,19 @@ func (p *Prepared) keep(b Batch, r *Rules, w *walk) {
 	p.add(b, max, at)
 }
 
-// add appends b to the outcome. As long as every batch so far is where it was in the input, it is not copied.
-func (p *Prepared) add(b Batch, max int64, maxAt int32) {
-	at := 0
+// end is the position behind the last batch so far.
+func (p *Prepared) end() int {
 	if n := len(p.Batches); n > 0 {
-		at = p.Batches[n-1].Position + p.Batches[n-1].Size
+		return p.Batches[n-1].Position + p.Batches[n-1].Size
 	}
-	if p.copied {
+	return 0
+}
+
+// add appends b to the outcome. It is copied only behind one that was rewritten, and not if it is there already:
+// see rewrite.
+func (p *Prepared) add(b Batch, max int64, maxAt int32) {
+	at := p.end()
+	if p.copied && at == len(p.buf) {
 		p.buf = append(p.buf, b...)
 	}
 	if max > p.MaxTimestamp {

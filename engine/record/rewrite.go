@@ -1,0 +1,173 @@
+package record
+
+import (
+	"encoding/binary"
+)
+
+// NeedsDecompression reports from headers alone whether Prepare has to compress, decompress or convert records: work
+// of up to milliseconds, which an event loop hands to a worker. It is false for what Prepare refuses at once.
+func NeedsDecompression(input []byte, r Rules) bool {
+	if r.Origin == Replication {
+		return false
+	}
+	for len(input) > 0 {
+		size, err := frame(input)
+		if err != nil {
+			return false
+		}
+		b := Batch(input[:size])
+		if b.Magic() != currentMagic {
+			return true
+		}
+		if c := b.Codec(); c != None || r.target(c, b.IsControl()) != c {
+			return true
+		}
+		input = input[size:]
+	}
+	return false
+}
+
+// open returns a feed of the decompressed records of b, on the budget of this call. The caller releases it.
+func (p *Prepared) open(b Batch) (*feed, error) {
+	src, err := openSource(b.Codec(), b.records(), b.Magic(), p.budget)
+	if err != nil {
+		return nil, err
+	}
+	return &feed{src: src, codec: b.Codec(), left: p.budget}, nil
+}
+
+// compressed checks a compressed batch that is to stay so, piece by piece, and keeps its bytes.
+func (p *Prepared) compressed(b Batch, r *Rules, w *walk) error {
+	f, err := p.open(b)
+	if err != nil {
+		return err
+	}
+	err = w.stream(f, b.Count())
+	left := f.left
+	f.src.release()
+	if err == nil {
+		err = w.verdict()
+	}
+	if err != nil {
+		return err
+	}
+	if w.gaps {
+		// Kafka numbers compressed records anew where their deltas are not 0, 1, 2, ..., because some clients once got
+		// them wrong. (Uncompressed ones it stores as they are, so we do.)
+		again := newWalk(b, r)
+		return p.recode(b, r, &again, b.Codec())
+	}
+	p.budget = left
+	p.keep(b, r, w)
+	return nil
+}
+
+// recode checks a batch and adds it with its records compressed by target, in memory of its own.
+func (p *Prepared) recode(b Batch, r *Rules, w *walk, target Codec) error {
+	raw, err := p.decompress(b)
+	if err != nil {
+		return err
+	}
+	if err = w.plain(raw, b.Count()); err == nil {
+		err = w.verdict()
+	}
+	if err != nil {
+		return err
+	}
+	base := b.BaseTimestamp()
+	if w.gaps || w.stamped {
+		raw, base = p.renumber(raw, b, w)
+	}
+	max, at := w.max, w.maxAt
+	if r.LogAppendTime {
+		max, at = r.Now, 0
+	}
+	start := p.rewrite()
+	p.buf = append(p.buf, b[:HeaderSize]...)
+	if p.buf, err = Compress(p.buf, raw, target, r.CompressionLevel); err != nil {
+		return err
+	}
+	out := Batch(p.buf[start:])
+	if err := checkSize(len(out), r); err != nil {
+		return err
+	}
+	out.setHeader(attributes(target, r.LogAppendTime, b.IsTransactional(), b.IsControl()), base, max)
+	p.add(out, max, at)
+	return nil
+}
+
+// decompress returns the records of b as they are, or in p.raw.
+func (p *Prepared) decompress(b Batch) ([]byte, error) {
+	if b.Codec() == None {
+		return b.records(), nil
+	}
+	f, err := p.open(b)
+	if err != nil {
+		return nil, err
+	}
+	p.raw, err = f.rest(p.raw[:0])
+	p.budget = f.left
+	f.src.release()
+	return p.raw, err
+}
+
+// renumber encodes the records of b, which a walk has found good, anew in p.fresh: with deltas 0, 1, 2, ... and, where
+// the producer had stamped the batch as if it were a broker, that time in each.
+func (p *Prepared) renumber(raw []byte, b Batch, w *walk) (fresh []byte, base int64) {
+	base = b.BaseTimestamp()
+	if w.stamped {
+		base = w.stamp
+	}
+	p.fresh = p.fresh[:0]
+	for n := int64(0); len(raw) > 0; n++ {
+		size, at := varint(raw, 0)
+		rec := raw[at : at+int(size)]
+		raw = raw[at+int(size):]
+		delta, i := varlong(rec, 1)
+		_, i = varint(rec, i)
+		if w.stamped {
+			delta = 0
+		}
+		body := rec[i:] // key, value and headers
+		p.fresh = appendVarint(p.fresh, int64(1+sizeVarint(delta)+sizeVarint(n)+len(body)))
+		p.fresh = append(p.fresh, 0)
+		p.fresh = appendVarint(p.fresh, delta)
+		p.fresh = appendVarint(p.fresh, n)
+		p.fresh = append(p.fresh, body...)
+	}
+	return p.fresh, base
+}
+
+// rewrite makes the outcome one in p.buf, with the batches so far, and returns where the next one begins there. The
+// caller appends it to p.buf and adds it.
+func (p *Prepared) rewrite() int {
+	if !p.copied {
+		p.buf = append(p.buf[:0], p.Bytes[:p.end()]...)
+		p.copied = true
+	}
+	return len(p.buf)
+}
+
+// attributes makes the attributes of a magic 2 batch.
+func attributes(c Codec, logAppendTime, transactional, control bool) int16 {
+	a := int16(c)
+	if logAppendTime {
+		a |= logAppendTimeBit
+	}
+	if transactional {
+		a |= transactionalBit
+	}
+	if control {
+		a |= controlBit
+	}
+	return a
+}
+
+// setHeader fills in what depends on the finished records, and the CRC.
+func (b Batch) setHeader(attributes int16, baseTimestamp, maxTimestamp int64) {
+	binary.BigEndian.PutUint32(b[lengthAt:], uint32(len(b)-lengthOverhead))
+	binary.BigEndian.PutUint16(b[attributesAt:], uint16(attributes))
+	binary.BigEndian.PutUint64(b[baseTimestampAt:], uint64(baseTimestamp))
+	binary.BigEndian.PutUint64(b[maxTimestampAt:], uint64(maxTimestamp))
+	b.seal()
+}
