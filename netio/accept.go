@@ -1,0 +1,169 @@
+package netio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+type listener struct {
+	Listener
+	ln net.Listener
+}
+
+// listen opens every listener. The keep-alive finds peers that are gone without a word within two minutes or so.
+func (s *Server) listen() error {
+	lc := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}}
+	lc.SetMultipathTCP(false)
+	for _, o := range s.opts.Listeners {
+		ln, err := lc.Listen(context.Background(), "tcp", o.Addr)
+		if err != nil {
+			s.closeListeners()
+			return fmt.Errorf("listener %q: %w", o.Name, err)
+		}
+		s.listeners = append(s.listeners, &listener{Listener: o, ln: ln})
+	}
+	return nil
+}
+
+func (s *Server) closeListeners() {
+	select {
+	case <-s.stop:
+	default:
+		close(s.stop)
+	}
+	for _, l := range s.listeners {
+		_ = l.ln.Close()
+	}
+}
+
+// accept takes connections until the listener is closed. Where the process or the machine is out of something, it
+// waits and tries again: what there is goes on being served.
+func (s *Server) accept(l *listener) {
+	defer s.acceptors.Done()
+	var pause time.Duration
+	for {
+		nc, err := l.ln.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			s.admit(l, nc)
+			continue
+		case errors.Is(err, net.ErrClosed):
+			return
+		case errors.Is(err, unix.ECONNABORTED):
+			continue
+		}
+		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+		s.opts.Logger.Error("accept failed", "listener", l.Name, "error", err, "again in", pause)
+		select {
+		case <-time.After(pause):
+		case <-s.stop:
+			return
+		}
+	}
+}
+
+// admit makes a connection of nc, or closes it where there are too many.
+func (s *Server) admit(l *listener, nc net.Conn) {
+	c := &Conn{srv: s, listener: l, fd: -1, reading: true, remote: nc.RemoteAddr(), local: nc.LocalAddr()}
+	c.split.bufs = &s.bufs
+	c.limit.Store(int64(s.opts.MaxFrame))
+	c.seen.Store(s.tick.Load())
+	if a, err := netip.ParseAddrPort(c.remote.String()); err == nil {
+		c.ip = a.Addr().Unmap()
+	}
+	if !s.remember(c) {
+		nc.Close()
+		return
+	}
+	s.tune(nc)
+	if l.Wrap != nil {
+		c.wire = l.Wrap(nc)
+		s.readers.Add(1)
+		go func() {
+			c.open()
+			c.readAll(c.wire, nil)
+		}()
+		return
+	}
+	s.acceptors.Add(1)
+	go func() {
+		defer s.acceptors.Done()
+		if err := s.loops.enroll(c, nc); err != nil || !c.enrolled() {
+			c.readerGone(fmt.Errorf("event loop refused the connection: %w", errors.Join(err, unix.ENOSPC)))
+		}
+	}()
+}
+
+// enrolled says whether the loop has taken the connection (and perhaps ended it already).
+func (c *Conn) enrolled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opened
+}
+
+// open tells the handler of the connection.
+func (c *Conn) open() {
+	c.mu.Lock()
+	c.opened = true
+	c.mu.Unlock()
+	c.srv.handler.Opened(c)
+}
+
+func (s *Server) tune(nc net.Conn) {
+	t, ok := nc.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	// An error here says that the peer has gone; reading will find out.
+	if n := s.opts.SocketSend; n > 0 {
+		_ = t.SetWriteBuffer(n)
+	}
+	if n := s.opts.SocketReceive; n > 0 {
+		_ = t.SetReadBuffer(n)
+	}
+}
+
+// remember counts a connection in, unless it is one too many.
+func (s *Server) remember(c *Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total, same := s.opts.MaxConnections, s.opts.MaxConnectionsPerIP
+	switch {
+	case s.mu.stopping:
+		return false
+	case total > 0 && len(s.mu.conns) >= total, same > 0 && s.mu.perIP[c.ip] >= same:
+		s.stats.closed[ByLimit].Add(1)
+		return false
+	}
+	s.mu.conns[c] = struct{}{}
+	if same > 0 {
+		s.mu.perIP[c.ip]++
+	}
+	s.stats.accepted.Add(1)
+	s.stats.now.Add(1)
+	s.open.Add(1)
+	return true
+}
+
+// forget counts it out.
+func (s *Server) forget(c *Conn, why Reason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.conns, c)
+	if n, ok := s.mu.perIP[c.ip]; ok {
+		if n > 1 {
+			s.mu.perIP[c.ip] = n - 1
+		} else {
+			delete(s.mu.perIP, c.ip)
+		}
+	}
+	s.stats.now.Add(-1)
+	s.stats.closed[why].Add(1)
+}
