@@ -199,7 +199,7 @@ func (t *table) openForWriting() error {
 func (t *table) cut(n int32) error {
 	end := int64(n) * int64(t.width)
 	a := t.act
-	a.mem = a.mem[:end:end]
+	a.mem = a.mem[:end]
 	t.n = n
 	if n > 0 {
 		copy(t.last[:], a.mem[end-int64(t.width):])
@@ -252,15 +252,15 @@ func (t *table) Seal() error {
 	return t.unmap()
 }
 
-// Close lets go of memory, mapping and file without flushing: Flush or Seal first, unless the files are going away.
-// A lookup that comes later, from a reader that still holds the segment, opens the file again.
+// Close lets go of memory, mapping and file. Entries that were never flushed are dropped: Seal keeps them. A lookup that
+// comes later, from a reader that still holds the segment, opens the file again.
 func (t *table) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	err := t.unmap()
 	if a := t.act; a != nil {
-		if a.file != nil {
-			err = errors.Join(err, a.file.Close())
+		if a.file != nil { // never close what is not flushed: the kernel may forget its error
+			err = errors.Join(err, t.sync())
 		}
 		t.rest(a.written)
 	}
