@@ -113,6 +113,9 @@ func (f *file) Write(p []byte, at int64, durable bool) error {
 
 // writeAll is Write for a caller that is inside: the plain queue entered when it pushed.
 func (f *file) writeAll(p []byte, at int64, durable bool) error {
+	if at < 0 {
+		return f.fail("write", unix.EINVAL) // pwritev2 takes -1 as the descriptor's own position
+	}
 	dsync := durable && !f.noDsync.Load()
 	again := 0
 	for len(p) > 0 {
