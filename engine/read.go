@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"sort"
+
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/segment"
+)
+
+// A Range is bytes of one segment file: whole batches from the one that holds the offset asked for, but the last of
+// them may be cut off where the limit fell. It must be released.
+type Range struct {
+	// File and Position say where the bytes are; File.Fd is for sendfile. Size is their number, 0 at the end of the log.
+	File     fs.File
+	Position int64
+	Size     int
+	// LogStartOffset and HighWatermark are the log's at the time of the read.
+	LogStartOffset, HighWatermark int64
+
+	seg *segment.Segment
+}
+
+// Bytes reads the range into memory.
+func (r *Range) Bytes() ([]byte, error) {
+	b := make([]byte, r.Size)
+	if r.Size == 0 {
+		return b, nil
+	}
+	if _, err := r.File.ReadAt(b, r.Position); err != nil {
+		return nil, fmt.Errorf("read %d bytes at position %d of %s: %w", r.Size, r.Position, r.File.Name(), err)
+	}
+	return b, nil
+}
+
+// Release gives the range up. The file must not be used after it.
+func (r *Range) Release() {
+	if r.seg != nil {
+		r.seg.Release()
+		r.seg, r.File = nil, nil
+	}
+}
+
+// Read returns the batches from the one that holds offset on, maxBytes at most, within one segment and below the high
+// watermark. With whole, the first batch comes as a whole even if it is larger; without it nothing comes then. At the high
+// watermark the range is empty. ErrOffsetOutOfRange is returned below the log start offset and above the end.
+func (l *Log) Read(offset int64, maxBytes int, whole bool) (Range, error) {
+	h := l.readable()
+	r := Range{LogStartOffset: l.start.Load(), HighWatermark: h.offset}
+	if p := l.corrupt.Load(); p != nil {
+		return r, offline(*p)
+	}
+	if offset < r.LogStartOffset || offset > h.offset {
+		if offset > h.offset && offset <= l.LogEndOffset() {
+			return r, nil // appended, and not yet to be read
+		}
+		return r, fmt.Errorf("read %s at offset %d, which is not in [%d, %d]: %w", l.name, offset, r.LogStartOffset, h.offset, ErrOffsetOutOfRange)
+	}
+	if offset == h.offset {
+		return r, nil
+	}
+	segs := *l.view.Load()
+	i := sort.Search(len(segs), func(i int) bool { return segs[i].Base > offset }) - 1
+	if i < 0 {
+		return r, fmt.Errorf("read %s at offset %d: %w", l.name, offset, ErrOffsetOutOfRange) // retention was faster
+	}
+	for ; i < len(segs); i++ {
+		err := r.find(segs[i], h, offset, maxBytes, whole)
+		if err != io.EOF {
+			return r, err
+		}
+		// The records from offset to the segment's end are gone (compaction): the next one has what follows.
+	}
+	return r, nil
+}
+
+// find sets the range to the batches of one segment, or returns io.EOF where it has none from offset on.
+func (r *Range) find(s *segment.Segment, h *mark, offset int64, maxBytes int, whole bool) error {
+	end := s.Size()
+	if s == h.seg {
+		end = h.position
+	} else if s.Base > h.seg.Base {
+		return nil
+	}
+	f, err := s.Acquire()
+	if err != nil {
+		return err
+	}
+	p, err := s.Find(f, offset, end)
+	if err != nil {
+		s.Release()
+		return err
+	}
+	size := min(int64(max(maxBytes, 0)), end-p.Position)
+	if size < int64(p.Size) {
+		if !whole {
+			s.Release()
+			return nil
+		}
+		size = int64(p.Size)
+	}
+	r.File, r.Position, r.Size, r.seg = f, p.Position, int(size), s
+	return nil
+}
+

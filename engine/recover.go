@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zurau/zurau/engine/checkpoint"
+)
+
+// Recovery is what Open found and did.
+type Recovery struct {
+	Clean    bool          // the stop before was orderly: nothing was scanned
+	Logs     int           // opened
+	Scanned  int64         // bytes of batches that were checked, all beyond recovery points
+	Cut      int64         // bytes behind the last good batch that were taken off and kept in side files
+	Offline  int           // logs that are corrupt
+	Duration time.Duration // of it all
+}
+
+// Recovery returns what Open found and did.
+func (e *Engine) Recovery() Recovery { return e.recovered }
+
+// recover opens the logs of the directory.
+func (e *Engine) recover() error {
+	began := time.Now()
+	_, clean, err := checkpoint.ReadCleanShutdown(e.fs, e.opt.Dir)
+	if err != nil {
+		return err
+	}
+	// Before anything changes: a crash from here on is one.
+	if err := checkpoint.RemoveCleanShutdown(e.fs, e.opt.Dir); err != nil {
+		return err
+	}
+	e.recovered.Clean = clean
+	if err := e.readCheckpoints(); err != nil {
+		return err
+	}
+	names, err := e.folders()
+	if err != nil {
+		return err
+	}
+	if err := e.openLogs(names, clean); err != nil {
+		return err
+	}
+	e.recovered.Logs = len(names)
+	e.recovered.Duration = time.Since(began)
+	if !clean && len(names) > 0 {
+		e.log.Info("recovered after an unclean stop", "dir", e.opt.Dir, "logs", len(names), "scanned", e.recovered.Scanned,
+			"cut", e.recovered.Cut, "offline", e.recovered.Offline, "took", e.recovered.Duration)
+	}
+	return nil
+}
+
+// readCheckpoints reads where recovery has to start and where logs do. Files that are missing or garbage are as if
+// empty: more is scanned, nothing is lost.
+func (e *Engine) readCheckpoints() error {
+	for file, into := range map[string]map[Name]int64{
+		checkpoint.RecoveryPoints: e.checkpoints.points,
+		checkpoint.LogStarts:      e.checkpoints.starts,
+	} {
+		entries, err := checkpoint.ReadOffsets(e.fs, filepath.Join(e.opt.Dir, file))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+		case errors.Is(err, checkpoint.ErrCorrupt):
+			e.log.Warn("checkpoint is not readable and is made anew", "error", err)
+		case err != nil:
+			return err
+		}
+		for _, o := range entries {
+			into[Name{o.Topic, o.Partition}] = o.Offset
+		}
+	}
+	return nil
+}
+
+const deleteSuffix = "-delete"
+
+// folders lists the logs' folders, and removes what an interrupted deletion left.
+func (e *Engine) folders() ([]Name, error) {
+	entries, err := e.fs.ReadDir(e.opt.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []Name
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		if strings.HasSuffix(entry.Name(), deleteSuffix) {
+			if err := e.removeFolder(filepath.Join(e.opt.Dir, entry.Name())); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if n, ok := ParseName(entry.Name()); ok {
+			names = append(names, n)
+		}
+	}
+	return names, nil
+}
+
+// metadataTopic is the folder of Kafka's own metadata log, which is not ours to touch.
+const metadataTopic = "__cluster_metadata"
+
+// ParseName returns the log that a folder of that name holds.
+func ParseName(folder string) (Name, bool) {
+	i := strings.LastIndexByte(folder, '-')
+	if i < 1 {
+		return Name{}, false
+	}
+	p, err := strconv.ParseInt(folder[i+1:], 10, 32)
+	n := Name{folder[:i], int32(p)}
+	return n, err == nil && checkName(n) == nil && n.String() == folder && n.Topic != metadataTopic
+}
+
+// openLogs opens the logs, several at a time.
+func (e *Engine) openLogs(names []Name, clean bool) error {
+	sort.Slice(names, func(i, j int) bool { return names[i].String() < names[j].String() })
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var first error
+	next := make(chan Name)
+	for range min(e.opt.RecoveryWorkers, len(names)) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for n := range next {
+				l, done, err := e.openLog(n, clean)
+				mu.Lock()
+				if err != nil && first == nil {
+					first = fmt.Errorf("open %s: %w", n, err)
+				}
+				if err == nil {
+					e.logs.m[n] = l
+					e.recovered.Scanned += done.Scanned
+					e.recovered.Cut += done.Cut
+					e.recovered.Offline += done.Offline
+				}
+				mu.Unlock()
+			}
+		}()
+	}
+	for _, n := range names {
+		next <- n
+	}
+	close(next)
+	wg.Wait()
+	return first
+}

@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/zurau/zurau/engine/checkpoint"
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/producer"
+	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/engine/segment"
+)
+
+// loadEpochs reads the history of leader epochs and brings it up to the end of the log: from the file up to the
+// recovery point, from the batches beyond it, and from all batches where the file is missing or garbage.
+func (r *recovering) loadEpochs(segs []*segment.Segment) error {
+	epochs, err := checkpoint.ReadLeaderEpochs(r.e.fs, r.dir)
+	from := r.point
+	switch {
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, checkpoint.ErrCorrupt):
+		epochs, from = new(checkpoint.LeaderEpochs), 0
+		r.mu.epochsNew = true
+	case err != nil:
+		return err
+	case r.clean:
+		from = r.next
+	}
+	epochs.TruncateFromEnd(r.next)
+	r.mu.epochs = epochs
+	return r.eachHeader(segs, from, func(_ fs.File, p segment.Place, b record.Batch) error {
+		if e := b.PartitionLeaderEpoch(); e >= 0 {
+			if last, ok := epochs.Latest(); !ok || last.Epoch < e {
+				r.mu.epochsNew = epochs.Assign(e, p.BaseOffset) || r.mu.epochsNew
+			}
+		}
+		return nil
+	})
+}
+
+// loadProducers reads the newest snapshot that is sound and not beyond the end, and replays the batches behind it.
+func (r *recovering) loadProducers(segs []*segment.Segment) error {
+	from := r.start.Load()
+	for i := len(r.snaps) - 1; i >= 0; i-- {
+		offset := r.snaps[i]
+		if offset > r.next {
+			continue
+		}
+		b, err := r.e.readFile(segment.Name(r.dir, offset, segment.SnapshotSuffix))
+		if err != nil {
+			return err
+		}
+		if err := r.mu.producers.Unmarshal(b); err != nil {
+			r.e.log.Warn("producer snapshot is not readable and is passed over", "log", r.name, "offset", offset, "error", err)
+			r.mu.producers.Reset()
+			continue
+		}
+		from = offset
+		r.stored.Store(offset)
+		break
+	}
+	if err := r.removeStraySnapshots(); err != nil {
+		return err
+	}
+	r.mu.producers.Expire(r.e.opt.Now().UnixMilli(), r.e.opt.ProducerIDExpiration.Milliseconds())
+	return r.eachHeader(segs, from, func(f fs.File, p segment.Place, b record.Batch) error {
+		return replayProducer(r.mu.producers, f, p, b)
+	})
+}
+
+// removeStraySnapshots removes snapshots beyond the end, and those inside a segment but the one that was read.
+func (r *recovering) removeStraySnapshots() error {
+	for _, offset := range r.snaps {
+		if offset <= r.next && (offset == r.stored.Load() || r.startsSegment(offset)) {
+			continue
+		}
+		if err := r.e.removeIfThere(segment.Name(r.dir, offset, segment.SnapshotSuffix)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replayProducer takes one stored batch into the producer state.
+func replayProducer(s *producer.State, f fs.File, p segment.Place, b record.Batch) error {
+	if b.ProducerID() < 0 {
+		return nil
+	}
+	info := infoOf(b)
+	if !b.IsControl() {
+		s.Update(info, p.BaseOffset, p.LastOffset, p.MaxTimestamp)
+		return nil
+	}
+	whole := make(record.Batch, p.Size)
+	if _, err := f.ReadAt(whole, p.Position); err != nil {
+		return err
+	}
+	for rec, err := range whole.Records(maxMarker) {
+		if err != nil {
+			return fmt.Errorf("control batch at offset %d: %w", p.BaseOffset, err)
+		}
+		if m, ok := producer.ParseMarker(rec.Key, rec.Value); ok {
+			s.EndTransaction(info, m, rec.Offset, p.MaxTimestamp)
+		}
+	}
+	return nil
+}
+
+// maxMarker bounds what the records of a control batch may unpack to: they are a few bytes and never compressed.
+const maxMarker = 64 << 10
+
+// infoOf returns what a stored batch's header tells.
+func infoOf(b record.Batch) record.Info {
+	return record.Info{Size: b.Size(), LastOffsetDelta: b.LastOffsetDelta(), Count: b.Count(), MaxTimestamp: b.MaxTimestamp(),
+		ProducerID: b.ProducerID(), ProducerEpoch: b.ProducerEpoch(), BaseSequence: b.BaseSequence(), LastSequence: b.LastSequence(),
+		Transactional: b.IsTransactional(), Control: b.IsControl(), Codec: b.Codec()}
+}
+
+// eachHeader visits the batches that start at or after an offset.
+func (l *Log) eachHeader(segs []*segment.Segment, from int64, visit func(fs.File, segment.Place, record.Batch) error) error {
+	for i, s := range segs {
+		if i+1 < len(segs) && segs[i+1].Base <= from || s.Size() == 0 || l.high.Load().offset <= from {
+			continue
+		}
+		if err := headersFrom(s, from, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func headersFrom(s *segment.Segment, from int64, visit func(fs.File, segment.Place, record.Batch) error) error {
+	f, err := s.Acquire()
+	if err != nil {
+		return err
+	}
+	defer s.Release()
+	at := int64(0)
+	if from > s.Base {
+		p, err := s.Find(f, from, s.Size())
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		at = p.Position
+	}
+	var stop error
+	err = segment.Headers(f, at, s.Size(), func(p segment.Place, b record.Batch) bool {
+		if p.BaseOffset >= from {
+			stop = visit(f, p, b)
+		}
+		return stop == nil
+	})
+	return errors.Join(stop, err)
+}
+
+func (e *Engine) removeIfThere(name string) error {
+	if err := e.fs.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// readFile returns the content of a small file.
+func (e *Engine) readFile(name string) ([]byte, error) {
+	f, err := e.fs.Open(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, size)
+	if _, err := f.ReadAt(b, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	return b, nil
+}

@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zurau/zurau/engine/segment"
+)
+
+// Retain deletes what the logs need not keep any more: segments that are too old, too much, or below the log start
+// offset. It also forgets producers that were idle too long. It runs by itself at every Options.RetentionInterval.
+func (e *Engine) Retain() error {
+	var errs []error
+	for _, l := range e.Logs() {
+		if err := l.retain(); err != nil && !errors.Is(err, ErrDeleted) {
+			errs = append(errs, fmt.Errorf("retention of %s: %w", l.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (l *Log) retain() error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	now := l.e.opt.Now()
+	l.mu.Lock()
+	l.mu.producers.Expire(now.UnixMilli(), l.e.opt.ProducerIDExpiration.Milliseconds())
+	n, all := l.expired(now)
+	if all {
+		// The active segment is too old as well: it goes once a new one is in its place, with its file.
+		if err := l.rollLocked(now); err != nil {
+			l.mu.Unlock()
+			return err
+		}
+		l.enqueue()
+		for l.mu.busy {
+			l.mu.idle.Wait()
+		}
+		n, _ = l.expired(now)
+	}
+	l.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	return l.deleteSegments(n)
+}
+
+// expired returns how many of the oldest segments need not be kept, the active one left out, and whether it need not
+// be kept either. The log is locked.
+func (l *Log) expired(now time.Time) (n int, all bool) {
+	cfg := l.config.Load()
+	segs := *l.view.Load()
+	start, high := l.start.Load(), l.high.Load().offset
+	var size int64
+	for _, s := range segs {
+		size += s.Size()
+	}
+	for n < len(segs) {
+		s := segs[n]
+		end := l.mu.end
+		if n+1 < len(segs) {
+			end = segs[n+1].Base
+		} else if s != l.mu.active {
+			end = l.mu.active.Base
+		}
+		old := l.tooOld(s, cfg, now)
+		much := !cfg.KeepAll && cfg.RetentionBytes >= 0 && size-s.Size() >= cfg.RetentionBytes
+		if end > high || s.Size() == 0 || !old && !much && end > start {
+			return n, false
+		}
+		if n+1 == len(segs) { // the newest file: only whole roll-overs free it
+			return n, s == l.mu.active && (old || end <= start)
+		}
+		size -= s.Size()
+		n++
+	}
+	return n, false
+}
+
+func (l *Log) tooOld(s *segment.Segment, cfg *Config, now time.Time) bool {
+	if cfg.KeepAll || cfg.RetentionAge < 0 {
+		return false
+	}
+	newest, _ := s.MaxTimestamp()
+	if newest < 0 {
+		newest = l.modified(s, now)
+	}
+	return now.UnixMilli()-newest > cfg.RetentionAge.Milliseconds()
+}
+
+// modified stands in for the time of records that have none: when the file was last written, in ms.
+func (l *Log) modified(s *segment.Segment, now time.Time) int64 {
+	info, err := l.e.fs.Stat(s.Path())
+	if err != nil {
+		return now.UnixMilli()
+	}
+	return info.ModTime().UnixMilli()
+}
+
+// deleteSegments takes the n oldest segments off the log. Readers that hold one finish with it.
+func (l *Log) deleteSegments(n int) error {
+	l.settling.Lock()
+	defer l.settling.Unlock()
+	// What a writer's descriptor is still open for must be flushed before that is closed.
+	if err := l.flushWritten(); err != nil {
+		return err
+	}
+	gone := (*l.view.Load())[:n]
+	l.changeView(func(v []*segment.Segment) []*segment.Segment { return append([]*segment.Segment(nil), v[n:]...) })
+	first := l.firstBase()
+	for old := l.start.Load(); old < first && !l.start.CompareAndSwap(old, first); old = l.start.Load() {
+	}
+	l.mu.Lock()
+	l.mu.epochsNew = l.mu.epochs.TruncateFromStart(l.start.Load()) || l.mu.epochsNew
+	l.mu.Unlock()
+	for _, s := range gone {
+		names, err := s.Remove(l.e.fs, segment.DeletedSuffix)
+		l.e.removeLater(l.config.Load().DeleteDelay, removal{names: names})
+		if err != nil {
+			return err
+		}
+	}
+	l.e.log.Info("deleted segments", "log", l.name, "segments", len(gone), "log start offset", l.start.Load())
+	return l.e.fs.SyncDir(l.dir)
+}
+
+func (e *Engine) removeLater(delay time.Duration, m removal) {
+	if delay < 0 {
+		m.remove(e)
+		return
+	}
+	m.at = e.opt.Now().Add(delay)
+	e.removals.add(m)
+}
+
+var errAboveHigh = errors.New("above the high watermark")
+
+// DeleteRecordsTo makes offset the log start offset: records below it are gone for readers at once, whole segments of
+// them go with the next retention. -1 is the high watermark. It returns the log start offset, or ErrOffsetOutOfRange for an
+// offset above the high watermark. An offset below the log start changes nothing.
+func (l *Log) DeleteRecordsTo(offset int64) (start int64, err error) {
+	if err := l.Err(); err != nil {
+		return -1, err
+	}
+	high := l.readable().offset
+	if offset == -1 {
+		offset = high
+	}
+	if offset < 0 || offset > high {
+		return -1, fmt.Errorf("delete records below offset %d, %w %d: %w", offset, errAboveHigh, high, ErrOffsetOutOfRange)
+	}
+	for {
+		old := l.start.Load()
+		if old >= offset {
+			return old, nil
+		}
+		if l.start.CompareAndSwap(old, offset) {
+			l.mu.Lock()
+			l.mu.epochsNew = l.mu.epochs.TruncateFromStart(offset) || l.mu.epochsNew
+			l.mu.Unlock()
+			return offset, nil
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"github.com/zurau/zurau/engine/segment"
+)
+
+// A run is appended bytes that go to one place in one segment by one write. Appends that come while the writer is busy
+// share one.
+type run struct {
+	seg      *segment.Segment
+	rolled   bool   // seg is new: what came before it is to be sealed
+	snapshot []byte // of the producers where seg starts, with rolled
+	position int64  // of the first byte, in the log file
+	buf      []byte
+	mem      *buffer // buf's memory, nil if there is none
+	end      int64   // offset after the last record
+	messages int64
+	acks     []ack
+}
+
+// An ack is an append that waits.
+type ack struct {
+	done   func(Appended)
+	result Appended
+}
+
+// room returns the run that the next n bytes go to. The log is locked.
+func (l *Log) room(n int) *run {
+	if k := len(l.mu.pending); k > 0 {
+		r := l.mu.pending[k-1]
+		if r.seg == l.mu.active && len(r.buf)+n <= cap(r.buf) {
+			return r
+		}
+		if r.mem != nil {
+			n = max(n, min(2*cap(r.buf), maxRun)) // the writer is behind: larger writes
+		}
+		if r.mem == nil && r.seg == l.mu.active {
+			l.fill(r, n)
+			return r
+		}
+	}
+	return l.newRun(n)
+}
+
+// newRun appends a run for the active segment with room for n bytes. The log is locked.
+func (l *Log) newRun(n int) *run {
+	r := runs.Get().(*run)
+	r.seg, r.end = l.mu.active, l.mu.end
+	r.position = l.mu.active.Appended()
+	if n > 0 {
+		l.fill(r, n)
+	}
+	l.mu.pending = append(l.mu.pending, r)
+	return r
+}
+
+// fill gives a run memory for n bytes.
+func (l *Log) fill(r *run, n int) {
+	r.mem = l.e.buffers.get(n)
+	r.buf = r.mem.bytes[:0]
+}
+
+// enqueue hands the log to a writer unless one has it. The log is locked.
+func (l *Log) enqueue() {
+	if !l.mu.busy {
+		l.mu.busy = true
+		l.e.writers(l.config.Load()).push(l)
+	}
+}

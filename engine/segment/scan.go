@@ -1,0 +1,146 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/record"
+)
+
+// scanBytes is how much a scan reads at once: an index interval and some headers, so that finding an offset behind an
+// index entry is one read.
+const scanBytes = 8 << 10
+
+// A Place is one batch in the log file.
+type Place struct {
+	Position     int64
+	Size         int
+	BaseOffset   int64
+	LastOffset   int64
+	MaxTimestamp int64
+}
+
+// Find returns the first batch whose last offset is at least offset, among the whole batches below end, or io.EOF.
+func (s *Segment) Find(f fs.File, offset, end int64) (Place, error) {
+	_, at, err := s.index.Lookup(offset)
+	if err != nil {
+		return Place{}, err
+	}
+	var found Place
+	err = Headers(f, int64(at), end, func(p Place, _ record.Batch) bool {
+		found = p
+		return p.LastOffset < offset
+	})
+	if err == nil && (found.Size == 0 || found.LastOffset < offset) {
+		err = io.EOF
+	}
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("find offset %d in %s: %w", offset, s.Path(), err)
+	}
+	return found, err
+}
+
+// FindTime returns the first batch below end that holds a timestamp of at least t at or after offset from, or io.EOF.
+func (s *Segment) FindTime(f fs.File, t, from, end int64) (Place, error) {
+	_, entry, err := s.times.Lookup(t)
+	if err != nil {
+		return Place{}, err
+	}
+	_, at, err := s.index.Lookup(max(entry, from))
+	if err != nil {
+		return Place{}, err
+	}
+	var found Place
+	err = Headers(f, int64(at), end, func(p Place, _ record.Batch) bool {
+		found = p
+		return p.LastOffset < from || p.MaxTimestamp < t
+	})
+	if err == nil && (found.Size == 0 || found.MaxTimestamp < t || found.LastOffset < from) {
+		err = io.EOF
+	}
+	return found, err
+}
+
+// Headers calls visit for each batch from position at to end, with its header only, until visit returns false. It
+// returns io.ErrUnexpectedEOF for a batch that ends beyond end.
+func Headers(f fs.File, at, end int64, visit func(Place, record.Batch) bool) error {
+	buf := make([]byte, scanBytes)
+	var window []byte // of the file, starting at start
+	start := at
+	for at+header <= end {
+		if at < start || at+header > start+int64(len(window)) {
+			n := min(int64(len(buf)), end-at)
+			if _, err := f.ReadAt(buf[:n], at); err != nil {
+				return unexpected(err)
+			}
+			window, start = buf[:n], at
+		}
+		b := record.Batch(window[at-start:][:header])
+		size := int64(b.Size())
+		if size < header || b.Magic() != 2 || at+size > end {
+			return fmt.Errorf("batch at position %d of %d bytes, magic %d, of %d: %w", at, size, b.Magic(), end, io.ErrUnexpectedEOF)
+		}
+		if !visit(Place{at, int(size), b.BaseOffset(), b.LastOffset(), b.MaxTimestamp()}, b) {
+			return nil
+		}
+		at += size
+	}
+	return nil
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// maxBatch bounds what a scan believes of a length: a segment's positions are 31 bits.
+const maxBatch = 1<<31 - 1
+
+// Batches calls visit for each whole batch from position at to the end of the file, size, with all its bytes checked,
+// and returns where the last good one ends. The error says why it stopped there: nil at the end, io.ErrUnexpectedEOF
+// in the middle of a batch, a *record.Error for a batch that is not what it says, or visit's.
+func Batches(f fs.File, at, size int64, visit func(position int64, b record.Batch) error) (int64, error) {
+	buf := make([]byte, 1<<20)
+	var window []byte
+	start := at
+	for at < size {
+		need := int64(header)
+		have := start + int64(len(window)) - at
+		if have >= header {
+			b := record.Batch(window[at-start:])
+			need = int64(b.Size())
+			if need < header || need > maxBatch {
+				return at, fmt.Errorf("batch of %d bytes at position %d: %w", need, at, errBadLength)
+			}
+		}
+		if at+need > size {
+			return at, io.ErrUnexpectedEOF
+		}
+		if have < need {
+			if int64(len(buf)) < need {
+				buf = make([]byte, need)
+			}
+			n := min(int64(len(buf)), size-at)
+			if _, err := f.ReadAt(buf[:n], at); err != nil {
+				return at, unexpected(err)
+			}
+			window, start = buf[:n], at
+			continue
+		}
+		b := record.Batch(window[at-start:][:need])
+		if err := b.Check(); err != nil {
+			return at, err
+		}
+		if err := visit(at, b); err != nil {
+			return at, err
+		}
+		at += need
+	}
+	return at, nil
+}
+
+var errBadLength = errors.New("length that no batch has")

@@ -1,0 +1,265 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/index"
+	"github.com/zurau/zurau/engine/record"
+)
+
+// File name endings.
+const (
+	LogSuffix      = ".log"
+	IndexSuffix    = ".index"
+	TimeSuffix     = ".timeindex"
+	SnapshotSuffix = ".snapshot"
+	DeletedSuffix  = ".deleted"
+)
+
+// Limits are those of a log's segments.
+type Limits struct {
+	Bytes         int32 // of the log file
+	IndexBytes    int32 // of each index file
+	IndexInterval int32 // bytes of log between two index entries
+}
+
+// A Segment is one segment of a log.
+type Segment struct {
+	Base int64
+
+	fsys fs.FS
+	dir  string
+
+	// size is the bytes of the log file that may be read: whole batches that the kernel has.
+	size atomic.Int64
+
+	index *index.Offset
+	times *index.Time
+
+	// stats is owned by the log's lock.
+	stats stats
+
+	files struct {
+		sync.Mutex
+		write, read fs.File
+		readers     int
+		removed     bool
+	}
+}
+
+// stats is what rolling, indexing and retention need to know of the batches appended so far, written or not.
+type stats struct {
+	bytes          int64 // appended
+	sinceIndex     int64 // bytes since the last index entry
+	firstTimestamp int64 // of the first batch that has one, -1 before
+	maxTimestamp   int64 // -1 before any
+	offsetOfMax    int64
+}
+
+// Name returns the file name of the segment with that base offset.
+func Name(dir string, base int64, suffix string) string {
+	return filepath.Join(dir, fmt.Sprintf("%020d%s", base, suffix))
+}
+
+// New returns a segment without opening or creating a file.
+func New(fsys fs.FS, dir string, base int64, l Limits) (*Segment, error) {
+	s := &Segment{Base: base, fsys: fsys, dir: dir}
+	s.stats = stats{firstTimestamp: -1, maxTimestamp: -1, offsetOfMax: base}
+	var err error
+	if s.index, err = index.OpenOffset(fsys, Name(dir, base, IndexSuffix), base, int(l.IndexBytes)/index.OffsetWidth); err != nil {
+		return nil, err
+	}
+	if s.times, err = index.OpenTime(fsys, Name(dir, base, TimeSuffix), base, int(l.IndexBytes)/index.TimeWidth); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Path returns the name of the log file.
+func (s *Segment) Path() string { return Name(s.dir, s.Base, LogSuffix) }
+
+// Size returns the bytes of the log file that may be read.
+func (s *Segment) Size() int64 { return s.size.Load() }
+
+// Appended returns the bytes that were appended, written or not. The log's lock owns it.
+func (s *Segment) Appended() int64 { return s.stats.bytes }
+
+// Extend makes the file's bytes below size readable: the writer calls it when they are written.
+func (s *Segment) Extend(size int64) { s.size.Store(size) }
+
+// MaxTimestamp returns the greatest timestamp in the segment and the last offset of the batch that has it first, or
+// -1 and the base offset. The log's lock owns it.
+func (s *Segment) MaxTimestamp() (timestamp, offset int64) {
+	return s.stats.maxTimestamp, s.stats.offsetOfMax
+}
+
+// FirstTimestamp returns the greatest timestamp of the first batch, or -1. The log's lock owns it.
+func (s *Segment) FirstTimestamp() int64 { return s.stats.firstTimestamp }
+
+// Note accounts for a batch that was appended: its place, its last offset and its greatest timestamp. Kafka adds an
+// index entry for the first batch after interval bytes without one.
+func (s *Segment) Note(size int, lastOffset, maxTimestamp int64, interval int32) {
+	st := &s.stats
+	if maxTimestamp > st.maxTimestamp {
+		st.maxTimestamp, st.offsetOfMax = maxTimestamp, lastOffset
+	}
+	if st.firstTimestamp < 0 && maxTimestamp >= 0 {
+		st.firstTimestamp = maxTimestamp
+	}
+	if st.sinceIndex > int64(interval) {
+		// An entry that is refused makes look-ups read further, no more; the log rolls before an index is full.
+		if s.index.Append(lastOffset, int32(st.bytes)) == nil {
+			s.noteTime()
+		}
+		st.sinceIndex = 0
+	}
+	st.bytes += int64(size)
+	st.sinceIndex += int64(size)
+}
+
+// noteTime adds the greatest timestamp so far to the time index. A refusal leaves it shorter, which look-ups bear.
+func (s *Segment) noteTime() {
+	if s.stats.maxTimestamp >= 0 {
+		_ = s.times.MaybeAppend(s.stats.maxTimestamp, s.stats.offsetOfMax)
+	}
+}
+
+// IndexFull reports whether an index has no room for another entry.
+func (s *Segment) IndexFull() bool { return s.index.Full() || s.times.Full() }
+
+// Writer returns the writer's descriptor, creating the file on first use.
+func (s *Segment) Writer(flag int) (fs.File, error) {
+	s.files.Lock()
+	defer s.files.Unlock()
+	if s.files.removed {
+		return nil, fmt.Errorf("open %s: %w", s.Path(), os.ErrClosed)
+	}
+	if s.files.write == nil {
+		f, err := s.fsys.Open(s.Path(), os.O_RDWR|os.O_CREATE|flag)
+		if err != nil {
+			return nil, err
+		}
+		s.files.write = f
+	}
+	return s.files.write, nil
+}
+
+// Open reports whether the segment has a writer's descriptor.
+func (s *Segment) Open() bool {
+	s.files.Lock()
+	defer s.files.Unlock()
+	return s.files.write != nil
+}
+
+// Flush puts what is written on stable storage, and with indexes also the index entries so far. Its error is final.
+func (s *Segment) Flush() error {
+	s.files.Lock()
+	f := s.files.write
+	s.files.Unlock()
+	if f == nil {
+		return nil // nothing was written since it was opened or sealed
+	}
+	return f.Datasync()
+}
+
+// FlushIndexes writes the index entries to their files. The log's lock must be held, or the segment sealed.
+func (s *Segment) FlushIndexes(durable bool) error {
+	if err := s.index.Flush(durable); err != nil {
+		return err
+	}
+	return s.times.Flush(durable)
+}
+
+// SealIndexes adds the last time entry, as Kafka does when a segment stops being the active one, and lets the
+// entries out of memory. The log's lock must be held, and no more Notes follow.
+func (s *Segment) SealIndexes() error {
+	s.noteTime()
+	if err := s.index.Seal(); err != nil {
+		return err
+	}
+	return s.times.Seal()
+}
+
+// CloseWriter closes the writer's descriptor: everything written must have been flushed.
+func (s *Segment) CloseWriter() error {
+	s.files.Lock()
+	defer s.files.Unlock()
+	if s.files.write == nil {
+		return nil
+	}
+	err := s.files.write.Close()
+	s.files.write = nil
+	return err
+}
+
+// Acquire returns the readers' descriptor, which stays open until Release, whatever happens to the segment.
+func (s *Segment) Acquire() (fs.File, error) {
+	s.files.Lock()
+	defer s.files.Unlock()
+	if s.files.read == nil {
+		if s.files.removed {
+			return nil, fmt.Errorf("open %s: %w", s.Path(), os.ErrClosed)
+		}
+		f, err := s.fsys.Open(s.Path(), os.O_RDONLY)
+		if err != nil {
+			return nil, err
+		}
+		s.files.read = f
+	}
+	s.files.readers++
+	return s.files.read, nil
+}
+
+// Release ends a use of the readers' descriptor.
+func (s *Segment) Release() {
+	s.files.Lock()
+	defer s.files.Unlock()
+	s.files.readers--
+	if s.files.readers == 0 && s.files.removed && s.files.read != nil {
+		s.files.read.Close()
+		s.files.read = nil
+	}
+}
+
+// Readers returns the number of readers that hold the segment.
+func (s *Segment) Readers() int {
+	s.files.Lock()
+	defer s.files.Unlock()
+	return s.files.readers
+}
+
+// CloseReader closes the readers' descriptor if nobody holds it.
+func (s *Segment) CloseReader() {
+	s.files.Lock()
+	defer s.files.Unlock()
+	if s.files.readers == 0 && s.files.read != nil {
+		s.files.read.Close()
+		s.files.read = nil
+	}
+}
+
+// Close closes the descriptors; readers that still hold one keep it. Unflushed writes must have been flushed.
+func (s *Segment) Close() error {
+	s.files.Lock()
+	defer s.files.Unlock()
+	s.files.removed = true
+	var errs []error
+	if s.files.write != nil {
+		errs = append(errs, s.files.write.Close())
+		s.files.write = nil
+	}
+	if s.files.readers == 0 && s.files.read != nil {
+		errs = append(errs, s.files.read.Close())
+		s.files.read = nil
+	}
+	return errors.Join(append(errs, s.index.Close(), s.times.Close())...)
+}
+
+// header is how much of a batch says where the next one starts and which offsets it has.
+const header = record.HeaderSize

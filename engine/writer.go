@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/segment"
+)
+
+// writing is the state of a log's write side. What is not atomic is owned by whoever has the log as its writer.
+type writing struct {
+	taken []*run // spare for take
+
+	made        atomic.Bool  // the folder is there
+	names       atomic.Bool  // a create or rename in the folder is not yet durable
+	folder      atomic.Bool  // the folder's own name is not yet durable
+	messages    atomic.Int64 // written and not flushed, for flush.messages
+	bytes       atomic.Int64 // written and not flushed, for the checkpoint
+	armed       atomic.Bool  // the timer of flush.ms runs
+	flushQueued atomic.Bool  // a flusher has the log in its queue
+	dirty       atomic.Bool  // the next checkpoint knows that the log was written
+}
+
+// take moves what is pending to the writer.
+func (l *Log) take() []*run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken := l.mu.pending
+	l.mu.pending, l.w.taken = l.w.taken[:0], nil
+	return taken
+}
+
+// write is one turn of a writer with a log: everything pending goes to the files, then the acknowledgements go out.
+func (e *Engine) write(l *Log) {
+	taken := l.take()
+	if err := l.writeRuns(taken); err != nil {
+		e.fail(err)
+	}
+	l.acknowledge(taken)
+	clear(taken)
+	l.mu.Lock()
+	l.w.taken = taken[:0]
+	if len(l.mu.pending) > 0 {
+		e.writers(l.config.Load()).push(l)
+	} else {
+		l.mu.busy = false
+	}
+	l.mu.idle.Broadcast()
+	l.mu.Unlock()
+}
+
+// writeRuns brings the runs to the files, and where the mode asks for it to stable storage, and moves the marks.
+func (l *Log) writeRuns(taken []*run) error {
+	if err := l.Err(); err != nil {
+		return nil // acknowledge says so to each
+	}
+	cfg := l.config.Load()
+	var messages int64
+	for _, r := range taken {
+		messages += r.messages
+	}
+	durable := cfg.Sync() || cfg.FlushMessages > 1 && l.w.messages.Load()+messages >= cfg.FlushMessages
+	alone := len(taken) == 1 && l.e.method() == SyncDsync && l.flushed.Load().offset == l.high.Load().offset
+	for _, r := range taken {
+		if err := l.writeRun(r, durable && alone); err != nil {
+			return err
+		}
+	}
+	last := taken[len(taken)-1]
+	m := &mark{last.end, last.seg, last.position + int64(len(last.buf))}
+	l.w.messages.Add(messages)
+	if !durable {
+		l.high.Store(m)
+		l.arrangeFlush(cfg)
+		return nil
+	}
+	if alone && !l.w.names.Load() {
+		l.w.messages.Store(0)
+		l.w.bytes.Store(0)
+		l.raiseFlushed(m)
+	} else if err := l.flushTo(m); err != nil {
+		return err
+	}
+	l.high.Store(m)
+	if l.w.dirty.CompareAndSwap(false, true) {
+		l.e.dirty.add(l)
+	}
+	return nil
+}
+
+// writeRun writes one run, after sealing the segment before it where it starts one.
+func (l *Log) writeRun(r *run, durable bool) error {
+	if r.rolled {
+		if err := l.seal(r); err != nil {
+			return err
+		}
+	}
+	if len(r.buf) == 0 {
+		if r.rolled {
+			_, err := l.openActive(r.seg)
+			return err
+		}
+		return nil
+	}
+	if !l.w.made.Load() {
+		if err := l.makeFolder(); err != nil {
+			return err
+		}
+	}
+	f, err := l.openActive(r.seg)
+	if err != nil {
+		return err
+	}
+	if err := f.Write(r.buf, r.position, durable && !l.w.names.Load()); err != nil {
+		return fmt.Errorf("write %d bytes at position %d of %s: %w", len(r.buf), r.position, f.Name(), err)
+	}
+	l.w.bytes.Add(int64(len(r.buf)))
+	r.seg.Extend(r.position + int64(len(r.buf)))
+	return nil
+}
+
+// openActive returns the writer's descriptor of a segment, and shows the segment to readers when its file is new.
+func (l *Log) openActive(s *segment.Segment) (fs.File, error) {
+	fresh := !s.Open()
+	f, err := s.Writer(0)
+	if err == nil && fresh {
+		l.w.names.Store(true)
+		l.show(s)
+	}
+	return f, err
+}
+
+// show adds a segment to the view unless it is there.
+func (l *Log) show(s *segment.Segment) {
+	l.changeView(func(v []*segment.Segment) []*segment.Segment {
+		if n := len(v); n > 0 && v[n-1] == s {
+			return v
+		}
+		return append(append(make([]*segment.Segment, 0, len(v)+1), v...), s)
+	})
+}
+
+// changeView replaces what readers see. change must not alter what it is given.
+func (l *Log) changeView(change func([]*segment.Segment) []*segment.Segment) {
+	for {
+		old := l.view.Load()
+		next := change(*old)
+		if l.view.CompareAndSwap(old, &next) {
+			return
+		}
+	}
+}
+
+// makeFolder makes the log's folder and says in it which topic it belongs to.
+func (l *Log) makeFolder() error {
+	if err := l.e.fs.MkdirAll(l.dir); err != nil {
+		return err
+	}
+	if err := l.writePartitionMetadata(); err != nil {
+		return err
+	}
+	l.w.made.Store(true)
+	l.w.folder.Store(true)
+	l.w.names.Store(true)
+	return nil
+}
+
+// seal ends the segment before r's: its index entries go to their files, and the producers' state at its end beside
+// it. A sync log's bytes are flushed already; an async log's are by the next flush, which closes the descriptor.
+func (l *Log) seal(r *run) error {
+	segs := *l.view.Load()
+	if len(segs) > 0 {
+		if err := segs[len(segs)-1].SealIndexes(); err != nil {
+			return err
+		}
+	}
+	if !l.w.made.Load() {
+		if err := l.makeFolder(); err != nil {
+			return err
+		}
+	}
+	name := segment.Name(l.dir, r.seg.Base, segment.SnapshotSuffix)
+	if err := l.writeFile(name, r.snapshot); err != nil {
+		return err
+	}
+	return l.writeEpochs()
+}
+
+// writeFile replaces a small file of the folder. A crash may leave it short or stale: its reader checks it.
+func (l *Log) writeFile(name string, b []byte) error {
+	f, err := l.e.fs.Open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	err = f.Write(b, 0, false)
+	if err == nil {
+		err = f.Datasync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	l.w.names.Store(true)
+	return err
+}
+
+// acknowledge answers the appends of the runs and gives their memory back.
+func (l *Log) acknowledge(taken []*run) {
+	err := l.Err()
+	start := l.start.Load()
+	for _, r := range taken {
+		for _, a := range r.acks {
+			a.result.LogStartOffset = start
+			if err != nil {
+				a.result = Appended{BaseOffset: -1, LastOffset: -1, LogStartOffset: start, LogAppendTimeMs: -1, Err: err}
+			}
+			a.done(a.result)
+		}
+	}
+	for _, r := range taken {
+		l.e.release(int64(len(r.buf)))
+		l.e.recycle(r)
+	}
+	if err == nil && l.e.opt.OnAdvance != nil {
+		l.e.opt.OnAdvance(l)
+	}
+}
