@@ -199,4 +199,3 @@ func (l *Log) rollLocked(now time.Time) error {
 	r.snapshot = l.mu.producers.Marshal()
 	return nil
 }
-

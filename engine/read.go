@@ -103,4 +103,3 @@ func (r *Range) find(s *segment.Segment, h *mark, offset int64, maxBytes int, wh
 	r.File, r.Position, r.Size, r.seg = f, p.Position, int(size), s
 	return nil
 }
-
