@@ -15,7 +15,7 @@ const MetaName = "meta.properties"
 
 // Meta says whose a log directory is.
 type Meta struct {
-	ClusterID   string
+	ClusterID   string // visible ASCII
 	NodeID      int32
 	DirectoryID ID // zero in directories made before Kafka 3.7: give it one and write it back
 }
@@ -85,8 +85,8 @@ func (m *Meta) set(key, value string) (err error) {
 			err = fmt.Errorf("%q, expected 1", clip(value))
 		}
 	case "cluster.id":
-		if m.ClusterID = value; value == "" {
-			err = fmt.Errorf("empty")
+		if m.ClusterID = value; value == "" || strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			err = fmt.Errorf("%q is not one or more visible ASCII characters", clip(value))
 		}
 	case "node.id":
 		n, bad := strconv.ParseInt(value, 10, 32)
