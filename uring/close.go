@@ -27,8 +27,11 @@ func (r *Ring) drain() error {
 	for wait := 10 * time.Millisecond; r.discard() > 0; wait = min(2*wait, time.Second) {
 		// Cancel again in each round: the end of one entry may have started another, of a chain or behind a drain.
 		r.prepCancelAll()
-		if _, err := r.SubmitAndWaitTimeout(r.inFlight+r.SQReady(), wait); err != nil && !errors.Is(err, unix.ETIME) {
-			return err // a dropped completion, say: there is nothing more to wait for
+		_, err := r.SubmitAndWaitTimeout(r.inFlight+r.SQReady(), wait)
+		switch {
+		case err == nil, errors.Is(err, unix.ETIME), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EBUSY):
+		default: // ErrDropped, say: there is no way to know what is still to come
+			return err
 		}
 	}
 	return nil
@@ -76,7 +79,7 @@ type waiter struct {
 }
 
 func (w waiters) add(e *Entry) {
-	if w == nil || e.OpCode == OpAsyncCancel || e.OpCode == OpTimeoutRemove {
+	if w == nil {
 		return
 	}
 	x := w[e.UserData]

@@ -49,17 +49,25 @@ func (r *Ring) submit(want int, timeout time.Duration) (taken int, err error) {
 		if pending == 0 && missing == 0 {
 			return taken, nil
 		}
-		if pending == 0 && r.inFlight == 0 && !r.kernelHolds() {
-			return taken, ErrIdle
+		if missing > 0 {
+			missing = min(missing, r.due()) // or the kernel would wait for what cannot come
+			if missing == 0 && pending == 0 && !r.kernelHolds() {
+				return taken, ErrIdle
+			}
 		}
 		n, errno := r.enterOnce(pending, missing, deadline)
 		taken += n
 		switch errno {
-		case 0, unix.EINTR:
-		case unix.ETIME:
-			// With EXT_ARG the time is also up when the completions came at the last moment.
-			if r.CQReady() < want {
-				return taken, errno
+		case 0, unix.EINTR, unix.ETIME:
+			if r.CQReady() >= want {
+				break
+			}
+			if r.cqQueued() == len(r.cqes) {
+				r.spill() // the kernel does not wait for more than fit
+			}
+			// The kernel says ETIME only where the queue is empty, and 0 where it holds too few.
+			if !deadline.IsZero() && r.SQReady() == 0 && !time.Now().Before(deadline) {
+				return taken, unix.ETIME
 			}
 		case unix.EBUSY, unix.EAGAIN:
 			if !r.spill() {
@@ -167,6 +175,23 @@ func (r *Ring) breakSplitChain(head uint32) {
 			return
 		}
 	}
+}
+
+// due returns how many completions are still to come at least: one for each entry that is in flight or prepared, without
+// those that are waiting to be reaped.
+func (r *Ring) due() int {
+	n := r.inFlight
+	for i := r.submitted; i != r.nextSQE; i++ {
+		if r.entries[i&r.sqMask].Flags&CQESkipSuccess == 0 {
+			n++
+		}
+	}
+	for i := range r.CQReady() {
+		if !r.at(i).More() {
+			n--
+		}
+	}
+	return n
 }
 
 // kernelHolds reports whether completions wait in the kernel that only a call brings into the queue.

@@ -108,8 +108,8 @@ func (s *SQE) PrepPollRemove(userData uint64) *SQE {
 	return s
 }
 
-// PrepTimeout prepares a completion with -ETIME after d, or with 0 once count other entries have completed (count 0:
-// never). The time is copied into memory of the ring, so nothing has to be kept.
+// PrepTimeout prepares a completion with -ETIME after d, or with 0 once count later completions have come that are none
+// of timeouts (count 0: never). The time is copied into memory of the ring, so nothing has to be kept.
 func (s *SQE) PrepTimeout(d time.Duration, count uint32, flags uint32) *SQE {
 	s.prepTime(OpTimeout, d, flags)
 	s.e.Off = uint64(count)

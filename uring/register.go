@@ -12,21 +12,14 @@ func (r *Ring) register(code uint32, arg unsafe.Pointer, n int) (int, error) {
 	if r.closed {
 		return 0, ErrClosed
 	}
-	return registerFd(r.fd, code, arg, n)
-}
-
-func registerFd(fd int, code uint32, arg unsafe.Pointer, n int) (int, error) {
 	for {
-		res, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(fd), uintptr(code), uintptr(arg), uintptr(n), 0, 0)
+		res, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), uintptr(code), uintptr(arg), uintptr(n), 0, 0)
 		switch errno {
 		case 0:
 			return int(res), nil
 		case unix.EINTR:
 			continue
 		case unix.EEXIST:
-			if code == registerEnableRings {
-				return 0, errno
-			}
 			panic("uring: registration by a thread that is not the ring's owner")
 		}
 		return 0, errno
