@@ -92,6 +92,9 @@ func withoutListener(name string) (string, bool) {
 	return m[1], true
 }
 
+// brokerKeys are all keys of a broker.
+var brokerKeys = sorted(clusterKeys, coordinatorKeys, logKeys, remoteKeys, securityKeys, serverKeys, shareKeys, zurauKeys)
+
 // sorted joins tables. Two keys of one name are a mistake in a table, which a test looks for.
 func sorted(tables ...[]Key) []Key {
 	all := slices.Concat(tables...)

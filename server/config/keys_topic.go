@@ -38,7 +38,7 @@ var topicKeys = []Key{
 	{"max.compaction.lag.ms", Long, "9223372036854775807", atLeast(1), Medium, 0, 0, "log.cleaner.max.compaction.lag.ms",
 		"Longest time that a record may stay out of compaction."},
 	{"max.decompressed.message.bytes", Int, "2147483639", between{1, 2147483639}, Medium, 0, 0, "max.decompressed.message.bytes",
-		"Largest size of a batch after decompression."},
+		"Largest size of a record after decompression."},
 	{"max.message.bytes", Int, "1048588", atLeast(0), Medium, 0, 0, "message.max.bytes",
 		"Largest size of a batch as stored, header included."},
 	{"message.timestamp.after.max.ms", Long, "3600000", atLeast(0), Medium, 0, 0, "log.message.timestamp.after.max.ms",

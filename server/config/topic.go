@@ -48,7 +48,7 @@ type Topic struct {
 // EffectiveTopic works out a topic's settings from its own (overrides), its broker's dynamic ones (dynamicBroker), those
 // for all brokers (dynamicDefault), and what the broker was started with. Any of them may be nil.
 func EffectiveTopic(overrides, dynamicBroker, dynamicDefault map[string]string, static *Static) Topic {
-	r := topicReader{layers{dynamicBroker, dynamicDefault, static}, overrides}
+	r := ownReader{topicKeys, Layers{Dynamic: dynamicBroker, DynamicDefault: dynamicDefault, Static: static}, overrides}
 	policy := r.get("cleanup.policy").list
 	t := Topic{
 		SegmentBytes: r.int("segment.bytes"), SegmentMs: r.long("segment.ms"), SegmentJitterMs: r.long("segment.jitter.ms"),
@@ -97,25 +97,27 @@ func (t *Topic) CompressionLevel(codec string) int32 {
 // Sync is true where every append is flushed before it is acknowledged.
 func (t *Topic) Sync() bool { return t.FlushMessages == 1 }
 
-type topicReader struct {
-	layers
-	own map[string]string
+// ownReader reads the values of a topic or a group.
+type ownReader struct {
+	keys []Key
+	Layers
+	overrides map[string]string
 }
 
-// get panics on a key that is not in the table, which a test would find.
-func (r topicReader) get(name string) parsed {
-	k, ok := find(topicKeys, name)
+// get panics on a key that is not in the table: a mistake in the program, which a test would find.
+func (r ownReader) get(name string) parsed {
+	k, ok := find(r.keys, name)
 	if !ok {
-		panic("config: no topic key " + name)
+		panic("config: no key " + name)
 	}
-	p, _, _ := r.topic(k, r.own)
-	return p
+	f, _ := r.own(k, r.overrides, 0)
+	return f.parsed
 }
 
-func (r topicReader) long(name string) int64 {
+func (r ownReader) long(name string) int64 {
 	n, _ := strconv.ParseInt(r.get(name).text, 10, 64)
 	return n
 }
 
-func (r topicReader) int(name string) int32 { return int32(r.long(name)) }
-func (r topicReader) bool(name string) bool { return r.get(name).text == "true" }
+func (r ownReader) int(name string) int32 { return int32(r.long(name)) }
+func (r ownReader) bool(name string) bool { return r.get(name).text == "true" }

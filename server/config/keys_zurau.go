@@ -1,0 +1,29 @@
+package config
+
+// zurauKeys are the keys of a broker that Kafka does not have.
+var zurauKeys = []Key{
+	{"zurau.connection.pending.bytes", Long, "67108864", atLeast(65536), Low, ReadOnly, Ours, "",
+		"Bytes of answers that a connection may leave unread before no more of its requests are read."},
+	{"zurau.connection.pending.requests", Int, "1024", between{1, 1000000}, Low, ReadOnly, Ours, "",
+		"Requests of one connection that may be worked on before no more of them are read."},
+	{"zurau.dirty.max.bytes", Long, "-1", atLeast(-1), Medium, ReadOnly, Ours, "",
+		"Bytes of each log directory that may be written and not flushed before appends wait, whatever the flush interval. -1 takes an eighth of the host's memory."},
+	{"zurau.memory.bytes", Long, "-1", atLeast(-1), High, ReadOnly, Ours, "",
+		"Memory for requests that are being worked on and for records that are not written yet. -1 takes a quarter of the host's memory, or of the control group's."},
+	{"zurau.metrics.listener", String, "", nil, Low, ReadOnly, Ours, "",
+		"HOST:PORT on which metrics are served in Prometheus' form; empty for nowhere."},
+	{"zurau.network.loops", Int, "0", between{0, 1024}, Low, ReadOnly, Ours, "",
+		"Event loops for connections; 0 takes one for each processor."},
+	{"zurau.read.workers", Int, "0", between{0, 4096}, Low, ReadOnly, Ours, "",
+		"Reads of files that are not in memory at once; 0 chooses."},
+	{"zurau.reserve.bytes", Long, "268435456", atLeast(0), Medium, ReadOnly, Ours, "",
+		"Space on the file system of a log directory that appends leave free, so that recovery and deletion have room."},
+	{"zurau.ring", String, "auto", oneOf{"auto", "on", "off"}, Low, ReadOnly, Ours, "",
+		"Whether io_uring is used: auto where the kernel has it, on stops the start where it has not, off never. Without it the same bytes are written by plain system calls."},
+	{"zurau.sync.method", String, "auto", oneOf{"auto", "dsync", "fdatasync"}, Low, ReadOnly, Ours, "",
+		"How a commit becomes durable: dsync flushes with the write (RWF_DSYNC), fdatasync after it, auto as was measured on the device."},
+	{"zurau.writer", String, "auto", oneOf{"auto", "buffered", "direct"}, Medium, ClusterWide, Ours, "",
+		"How logs are written: buffered (pwritev, and fdatasync where it is flushed), direct (O_DIRECT through the ring), or auto, as was measured on the device. A log changes its writer when it next rolls. Topics may have their own."},
+	{"zurau.zero.ahead.bytes", Long, "1073741824", atLeast(0), Low, ReadOnly, Ours, "",
+		"Space that is filled with zeros ahead of the logs which make small sync commits, over all logs. 0 switches it off."},
+}
