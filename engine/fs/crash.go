@@ -53,6 +53,7 @@ type Crash struct {
 		names   []*nameChange
 		locks   map[string]bool
 		counts  Counts
+		read    map[string]int64 // bytes by the name that the file was opened with
 		broken  []error
 		closed  []string
 		faults  Faults
@@ -130,6 +131,7 @@ func NewCrash(seed uint64) *Crash {
 	c.mu.rng = rand.New(rand.NewPCG(seed, 0x7a757261752d6673)) // second word: any constant
 	c.mu.root, c.mu.here = newDir(), newDir()
 	c.mu.locks = map[string]bool{}
+	c.mu.read = map[string]int64{}
 	c.mu.space = defaultSpace
 	return c
 }
@@ -168,6 +170,14 @@ func (c *Crash) Counts() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.counts
+}
+
+// BytesRead returns how many bytes ReadAt gave of files that were opened with this name: a test of recovery asks it
+// whether only the end of a segment was scanned.
+func (c *Crash) BytesRead(name string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.read[name]
 }
 
 // Violations returns what broke a rule of the interfaces, in order: two writes in flight on one block, a buffer that

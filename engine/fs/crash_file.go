@@ -72,6 +72,7 @@ func (f *crashFile) ReadAt(p []byte, at int64) (int, error) {
 	c.mu.counts.Reads++
 	n := f.data.read(p, at)
 	c.mu.counts.ReadBytes += int64(n)
+	c.mu.read[f.name] += int64(n)
 	if n < len(p) {
 		return n, io.EOF
 	}

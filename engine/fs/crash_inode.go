@@ -1,6 +1,9 @@
 package fs
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // page is the content of one block. It is never changed once a map holds it, so that versions, snapshots and clones
 // share it.
@@ -101,16 +104,21 @@ func newInode(name string) *inode { return &inode{name: name, live: pages{}, bas
 func compose(live pages, size int64, p []byte, at int64) *update {
 	u := &update{}
 	end := at + int64(len(p))
+	var zero page // shared by all blocks of zeros, since logs lay out megabytes of them
 	for pos := at; pos < end; {
 		block, off := pos/BlockSize, pos%BlockSize
-		b := live[block].copy()
-		n := copy(b[off:], p[pos-at:])
-		im := image{block: block, bytes: &b}
-		for s := off / sector; s*sector < off+int64(n); s++ {
+		im := image{block: block, bytes: &zero}
+		n := min(BlockSize-off, end-pos)
+		if part := p[pos-at:][:n]; !bytes.Equal(part, zero[:]) {
+			b := live[block].copy()
+			copy(b[off:], part)
+			im.bytes = &b
+		}
+		for s := off / sector; s*sector < off+n; s++ {
 			im.sectors |= 1 << s
 		}
 		u.images = append(u.images, im)
-		pos += int64(n)
+		pos += n
 	}
 	if end > size && len(p) > 0 {
 		u.sizes, u.from, u.to = true, size, end

@@ -57,8 +57,10 @@ func TestAWriteOverTheSizeLimitFailsAndLeavesAPrefix(t *testing.T) {
 	if os.Getenv("ZURAU_FS_LIMITED") == "" {
 		t.Skip("run by TestTheSizeLimitInAChild: the limit holds for a whole process")
 	}
-	limit := unix.Rlimit{Cur: 2 * BlockSize, Max: 2 * BlockSize}
-	must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
+	var old unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &old))
+	defer unix.Setrlimit(unix.RLIMIT_FSIZE, &old)
+	must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 2 * BlockSize, Max: old.Max}))
 	f := create(t, OS(), filepath.Join(t.TempDir(), "a"))
 	for _, durable := range []bool{false, true} {
 		wantErr(t, "write", f.Write(make([]byte, 3*BlockSize), 0, durable), unix.EFBIG)
