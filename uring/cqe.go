@@ -3,6 +3,8 @@ package uring
 import (
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // CQReady returns how many completions can be reaped without entering the kernel.
@@ -61,7 +63,11 @@ func (r *Ring) ready() bool {
 		return false
 	}
 	if r.CQReady() == 0 && r.bound && r.kernelHolds() {
-		r.enterOnce(0, 0, time.Time{}) // an errno here (EINTR, EBUSY, EBADR) comes again in the next Submit or wait
+		switch _, errno := r.enterOnce(0, 0, time.Time{}); errno {
+		case 0, unix.EINTR, unix.EAGAIN, unix.EBUSY, unix.EBADR: // comes again in the next Submit or wait
+		default:
+			enterFailed(errno, 0) // panics for what is a bug
+		}
 	}
 	return r.CQReady() > 0
 }
