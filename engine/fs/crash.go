@@ -23,12 +23,13 @@ import (
 // versions laid over it in any order, each whole or torn between sectors. Nothing ties one block to another, the
 // content to the size, or a file to its name:
 //
-//	flushed      |aaaa|aaaa|                 size 8
-//	write at 6   |....|..bb|bb..|            size 10, pending
-//	after a cut  |aaaa|aaaa|                 nothing landed
-//	             |aaaa|aabb|                 block landed, size and next block did not
-//	             |aaaa|aa00| 00              size landed, and this block's... bytes did not: a hole
-//	             |aaaa|aabb|bb               all landed
+//	flushed      |aaaa|aaaa|        blocks, drawn as 4 bytes each; size 8
+//	write at 6   |....|..bb|bb      pending: block 1, block 2, size 10
+//	after a cut  |aaaa|aaaa|        nothing landed, or block 2 without the size
+//	             |aaaa|aabb|        block 1 landed
+//	             |aaaa|aabb|00      block 1 and the size: a hole at the end
+//	             |aaaa|aaaa|bb      block 2 and the size: a hole before valid bytes
+//	             |aaaa|aabb|bb      all of it
 //
 // A size that shrinks and grows again goes back step by step, in order: when the shrinking is lost, the old bytes
 // behind it are there again, possibly behind new ones. A growth may land up to any block boundary.
@@ -42,6 +43,10 @@ import (
 // have landed or not, and later calls succeed without it.
 //
 // # Use
+//
+// A test runs the engine on a disk, takes a Clone at any moment (inside the Hook, too), opens the engine on the clone
+// and checks what it promised. The clone has no history: nothing is pending in it, its counts start at zero. The
+// directories above the engine's own are the test's to sync, or Settle does it.
 //
 // It is safe for concurrent use, and for one order of calls everything random in it follows from the seed.
 type Crash struct {

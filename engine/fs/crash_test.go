@@ -213,4 +213,3 @@ func TestAFailedWriteLeavesAnyPrefix(t *testing.T) {
 		}
 	}
 }
-

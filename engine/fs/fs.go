@@ -6,8 +6,9 @@ import (
 	"os"
 )
 
-// ErrUnsupported is returned by NewQueue where the kernel has no usable io_uring, and by Map where a file has no
-// mapping. The engine then takes its plain path, which writes the same bytes.
+// ErrUnsupported is returned by NewQueue where the kernel has no usable io_uring (NewPlainQueue does the same work
+// then), by Map where a file has no mapping, and by Open with Direct where the file system has no O_DIRECT. The engine
+// then takes its plain path, which writes the same bytes.
 var ErrUnsupported = errors.New("not supported here")
 
 // ErrLocked is returned by Lock where somebody else holds the lock, this process included.
@@ -75,8 +76,10 @@ type Mapping interface {
 	Close() error
 }
 
-// Queue submits writes that complete in any order. Submit and Wait are called by one goroutine, locked to its thread.
-// From Push to its completion the queue owns the buffer, whatever happens meanwhile.
+// Queue submits writes that complete in any order. All but Wake is called by one goroutine, locked to its thread.
+// From Push to its completion the queue owns the buffer, whatever happens meanwhile, and the file is not closed
+// under it. Two operations in flight never cover the same block: a device may land them in either order. A file
+// belongs to the FS that its queue came from.
 type Queue interface {
 	// Push adds a write of p at position at to the next submission; durable is RWF_DSYNC. It reports false when the
 	// queue is full: Wait first. tag comes back in the completion.
@@ -84,11 +87,13 @@ type Queue interface {
 	// PushSync adds an fdatasync that covers only writes that had completed before it was pushed.
 	PushSync(f File, tag uint64) bool
 	// Wait submits what was pushed, waits until at least one completion is there (or Wake was called) and appends all
-	// that are there to dst.
+	// that are there to dst. An error of its own is final: what is in flight will never be known, and its buffers must
+	// not be used again.
 	Wait(dst []Completion) ([]Completion, error)
 	// Wake makes a Wait that is blocked, or the next one, return. It may be called from anywhere.
 	Wake()
-	// Close waits for what is in flight and frees the queue.
+	// Close waits for what is in flight and frees the queue. It returns the first error of operations whose completion
+	// Wait had not returned.
 	Close() error
 }
 

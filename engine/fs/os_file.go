@@ -173,10 +173,13 @@ func (f *file) flush() error {
 	}
 	err := f.fail("fdatasync", retryErr(func() error { return unix.Fdatasync(f.fd) }))
 	if err != nil {
-		f.lost.CompareAndSwap(nil, &err)
+		f.lose(err)
 	}
 	return err
 }
+
+// lose remembers the first failure of a flush.
+func (f *file) lose(err error) { f.lost.CompareAndSwap(nil, &err) }
 
 func (f *file) Truncate(size int64) error {
 	if err := f.enter(); err != nil {

@@ -190,7 +190,7 @@ func (q *ringQueue) reap(dst []Completion) []Completion {
 // finish ends the use of the file. A failed flush is final for it, as in Datasync.
 func (op *ringOp) finish(err error) error {
 	if err = op.fail(err); op.sync && err != nil {
-		op.f.lost.CompareAndSwap(nil, &err)
+		op.f.lose(err)
 	}
 	if left := op.f.leave(); err == nil {
 		err = op.fail(left)
