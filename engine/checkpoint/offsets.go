@@ -35,7 +35,7 @@ func ReadOffsets(fsys fs.FS, name string) ([]Offset, error) {
 	return parseOffsets(name, b)
 }
 
-// WriteOffsets replaces the offset checkpoint name. What it returns for several entries of one partition is undefined.
+// WriteOffsets replaces the offset checkpoint name, in the order of entries. Each partition may stand in it once.
 func WriteOffsets(fsys fs.FS, name string, entries []Offset) error {
 	return Replace(fsys, name, appendOffsets(nil, entries))
 }

@@ -12,10 +12,17 @@ const checkChunk = 48 << 10
 
 // check calls wrong for each entry, in order, and returns an ErrCorrupt with what it says, if anything.
 func (t *table) check(wrong func(key, value int64) string) error {
+	t.disk.Lock() // so that nothing is cut meanwhile
+	defer t.disk.Unlock()
 	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if t.act != nil {
-		return t.checkEntries(t.act.mem, 0, wrong)
+	a := t.act
+	var mem []byte
+	if a != nil {
+		mem = a.mem
+	}
+	t.mu.RUnlock()
+	if a != nil {
+		return t.checkEntries(mem, 0, wrong)
 	}
 	if t.size <= 0 {
 		return nil

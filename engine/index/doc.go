@@ -10,7 +10,8 @@
 //	                | offset |position|         last offset of a batch, position of that batch in NAME.log
 //
 //	NAME.timeindex  0                 8        12
-//	                |    timestamp    | offset |  largest timestamp so far (ms since 1970), offset of a record with it
+//	                |    timestamp    | offset |    largest timestamp so far in ms since 1970, offset of a record
+//	                                                that has it
 //
 // In an offset index both columns rise strictly and no position is 0: a segment's first batch is found without one. In a
 // time index timestamps rise strictly and offsets never fall. At rest a file has exactly its entries. (Kafka lays active
@@ -27,16 +28,18 @@
 //	   ^                                                |
 //	   +-------------------- Seal ----------------------+
 //
-// At rest an index keeps its size and its last entry, no file and no entries: some 150 bytes. A lookup maps the
-// file read-only (or reads it, when it is no larger than a page) and keeps that until Seal, Close or, where the index was given to
-// a Mappings, until others need the place. Active, all entries are in memory in the layout of the file; Flush writes the
-// new ones with an ordinary write, because a store into a mapping would be a fatal signal on a full disk. The file stays
-// open from the first write that is not flushed to the flush, and no longer.
+// At rest an index keeps its size and its last entry, no file and no entries: some 150 bytes. A lookup maps the file
+// read-only (or reads it, when it is no larger than a page) and keeps that until Seal, Close or, where the index was
+// given to a Mappings, until others need the place. Active, all entries are in memory in the layout of the file; Flush
+// writes the new ones with an ordinary write, because a store into a mapping would be a fatal signal on a full disk. The
+// file stays open from the first write that is not flushed to the flush, and no longer.
 //
 // # Who may call
 //
-// Lookup, Last, Entries and Full may be called by any number of goroutines, the others by one at a time, the owner of
-// the segment. Lookups may wait for a disk, and wait while the owner flushes: not on an event loop unless the index is active.
+// Everything is safe for concurrent use. Append, MaybeAppend, TruncateTo and Reset belong to one owner, the log, since the
+// order of entries is its own; Flush may run beside them in another goroutine. Append and Lookup of an active index touch
+// memory only and never wait for a Flush; at rest both read the file first, and may wait for a disk: not on an event
+// loop. Activate takes that wait out of the first Append after a start.
 //
 // # Faults
 //

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"reflect"
-	"sync"
 	"testing"
 
 	"github.com/zurau/zurau/engine/fs"
@@ -173,6 +172,29 @@ func TestAFileWithUnflushedWritesIsFlushedBeforeItIsClosed(t *testing.T) {
 	}
 }
 
+func TestAppendsAndLookupsDoNotWaitForAFlush(t *testing.T) {
+	disk := fs.NewCrash(1)
+	x := offsets(t, disk, "x", 0)
+	must(t, x.Append(1, 1))
+	calls := 0
+	disk.SetHook(func(op fs.Op, _ string, _ int) error { // runs in the middle of the flush
+		if calls++; op == fs.OpWrite || op == fs.OpDatasync {
+			must(t, x.Append(int64(calls+10), int32(calls+10)))
+			if offset, _, err := x.Lookup(1000); err != nil || offset != int64(calls+10) {
+				t.Errorf("found %d, %v", offset, err)
+			}
+		}
+		return nil
+	})
+	must(t, x.Flush(true))
+	disk.SetHook(nil)
+	must(t, x.Seal())
+	if x.Entries() != 3 {
+		t.Errorf("%d entries", x.Entries())
+	}
+	must(t, x.Check(1000))
+}
+
 func TestAnIndexWithoutEntriesHasAnEmptyFile(t *testing.T) {
 	disk := fs.NewCrash(1)
 	must(t, offsets(t, disk, "x", 0).Flush(true))
@@ -293,84 +315,6 @@ func TestAnIndexAtRestIsSmall(t *testing.T) {
 	y := offsets(t, disk, "x", 0)
 	if x.act != nil || x.view != nil || y.act != nil || y.view != nil {
 		t.Error("an index at rest holds memory")
-	}
-}
-
-func TestLookupsRunBesideAppendsSealsAndEvictions(t *testing.T) {
-	disk := fs.NewCrash(1)
-	bound := NewMappings(1)
-	x, y := offsets(t, disk, "x", 0), offsets(t, disk, "y", 0)
-	x.Bound(bound)
-	y.Bound(bound)
-	must(t, y.Append(1, 1))
-	must(t, y.Seal())
-	stop := make(chan struct{})
-	var readers sync.WaitGroup
-	for range 3 {
-		readers.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				want, _, _ := x.Last()
-				offset, position, err := x.Lookup(1 << 40)
-				if err != nil || offset < want || int64(position) != offset {
-					t.Errorf("found %d at %d, %v; an earlier last was %d", offset, position, err, want)
-					return
-				}
-				if offset, _, err := y.Lookup(1); offset != 1 || err != nil {
-					t.Errorf("other index: %d, %v", offset, err)
-					return
-				}
-			}
-		})
-	}
-	for i := range int64(2000) {
-		must(t, x.Append(i+1, int32(i+1)))
-		if i%50 == 0 {
-			must(t, x.Seal())
-		}
-	}
-	close(stop)
-	readers.Wait()
-}
-
-func TestMappingsAreBounded(t *testing.T) {
-	disk := fs.NewCrash(1)
-	bound := NewMappings(3)
-	var all []*Offset
-	for i := range 10 {
-		x := offsets(t, disk, string(rune('a'+i)), 0)
-		x.Bound(bound)
-		for j := range int64(1000) { // larger than what is read instead of mapped
-			must(t, x.Append(j+1, int32(j+1)))
-		}
-		must(t, x.Seal())
-		all = append(all, x)
-	}
-	for range 3 {
-		for _, x := range all {
-			if offset, _, err := x.Lookup(500); offset != 500 || err != nil {
-				t.Fatalf("found %d, %v", offset, err)
-			}
-			views := 0
-			for _, y := range all {
-				if y.view != nil {
-					views++
-				}
-			}
-			if views > 3 || bound.Len() != views {
-				t.Fatalf("%d indexes are mapped, %d counted, 3 allowed", views, bound.Len())
-			}
-		}
-	}
-	for _, x := range all {
-		must(t, x.Close())
-	}
-	if bound.Len() != 0 {
-		t.Errorf("%d of the closed indexes count as mapped", bound.Len())
 	}
 }
 

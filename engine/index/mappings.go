@@ -27,7 +27,8 @@ func (m *Mappings) Len() int {
 	return len(m.mu.set)
 }
 
-// add counts t in and returns one to evict when there are too many: any that no lookup has used since it was last asked, else any.
+// add counts t in and returns one to evict when there are too many: any that no lookup has used since it was last
+// asked, else any.
 func (m *Mappings) add(t *table) (evict *table) {
 	if m == nil {
 		return nil

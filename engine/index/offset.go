@@ -83,15 +83,10 @@ func (x *Offset) Full() bool {
 
 // TruncateTo removes entries of offset and above, durably where the file has them.
 func (x *Offset) TruncateTo(offset int64) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.n == 0 || x.base+key(x.last[:OffsetWidth]) < offset {
+	if last, _, ok := x.Last(); !ok || last < offset {
 		return nil
 	}
-	if err := x.activate(); err != nil {
-		return err
-	}
-	return x.cut(int32(x.floor(x.act.mem, offset-1-x.base, false)))
+	return x.truncate(func(mem []byte) int { return x.floor(mem, offset-1-x.base, false) })
 }
 
 // Check reads all entries and returns an ErrCorrupt if the file cannot be the index of a log file of logSize bytes:

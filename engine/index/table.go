@@ -25,6 +25,10 @@ var (
 
 // table is what both indexes are: entries of width bytes in a file and, when active, in memory.
 //
+// Two locks, so that appends and lookups in memory never wait for a disk while the entries are flushed: disk is held
+// over calls on the file that change it, and taken before mu; mu is held over memory, and over reading the file when an
+// index at rest becomes active or gets a view. Inside mu only Mappings has a lock.
+//
 // There are 20,000 of these in a broker with 10,000 partitions: what only some need hangs on a pointer.
 type table struct {
 	fsys fs.FS
@@ -32,16 +36,19 @@ type table struct {
 	max  int32 // entries
 	// width of an entry in bytes: a key (offset, or timestamp) of width-4 bytes and a value of 4.
 	width int32
-	used  atomic.Bool // a lookup went through view since Mappings looked last
-	bound *Mappings   // nil: no limit
+	bound *Mappings // nil: no limit
 
-	mu sync.RWMutex // owned by the owner for writing; what follows is under it
-	// name changes when the segment is renamed.
+	disk sync.Mutex
+	size int64 // of the file in bytes, -1 when there is none; under disk
+
+	// name changes under both locks when the segment is renamed.
 	name string
-	// size of the file in bytes, -1 when there is none.
-	size int64
+
+	mu sync.RWMutex // what follows is under it
 	// n is the number of entries. At rest it is the number of whole ones in the file.
 	n int32
+	// used: a lookup went through view since Mappings looked last.
+	used atomic.Bool
 	// last holds the bytes of the last entry.
 	last [12]byte
 	act  *active
@@ -50,10 +57,10 @@ type table struct {
 
 // active is the state of an index that is written to.
 type active struct {
-	mem []byte // all entries
-	// written is how many bytes of mem the file has, from its start.
+	mem []byte // all entries; under mu, and not cut without disk
+	// written is how many bytes of mem the file has, from its start; under disk.
 	written int64
-	// file is open while it has writes that are not flushed, else nil.
+	// file is open while it has writes that are not flushed, else nil; under disk.
 	file fs.File
 }
 
@@ -102,6 +109,13 @@ func readFull(f fs.File, p []byte, at int64) error {
 	return err
 }
 
+// Activate reads all entries into memory, so that the next Append does not wait for a disk.
+func (t *table) Activate() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.activate()
+}
+
 // activate brings all entries into memory. The caller holds mu.
 func (t *table) activate() error {
 	if t.act != nil {
@@ -131,157 +145,6 @@ func (t *table) push(entry []byte) {
 	t.act.mem = append(t.act.mem, entry...)
 	copy(t.last[:], entry)
 	t.n++
-}
-
-// flush makes the file hold exactly the entries. The caller holds mu.
-func (t *table) flush(durable bool) error {
-	a := t.act
-	if a == nil && t.size >= 0 {
-		return nil
-	}
-	if a == nil { // no file and no entries: Kafka has an empty file here
-		a = &active{}
-		t.act = a
-	}
-	end := int64(len(a.mem))
-	if t.size == end && a.written == end && a.file == nil {
-		return nil
-	}
-	if err := t.openForWriting(); err != nil {
-		return err
-	}
-	if a.written < end {
-		if err := a.file.Write(a.mem[a.written:], a.written, false); err != nil {
-			return fmt.Errorf("write %d bytes of %s at %d: %w", end-a.written, t.name, a.written, err)
-		}
-		t.size, a.written = max(t.size, end), end
-	}
-	if t.size > end {
-		if err := a.file.Truncate(end); err != nil {
-			return fmt.Errorf("cut %s to %d bytes: %w", t.name, end, err)
-		}
-		t.size = end
-	}
-	if !durable {
-		return nil
-	}
-	return t.sync()
-}
-
-// sync flushes and closes the file. The caller holds mu.
-func (t *table) sync() error {
-	f := t.act.file
-	if err := f.Datasync(); err != nil {
-		return fmt.Errorf("flush %s: %w", t.name, err)
-	}
-	t.act.file = nil
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("close %s: %w", t.name, err)
-	}
-	return nil
-}
-
-func (t *table) openForWriting() error {
-	if t.act.file != nil {
-		return nil
-	}
-	f, err := t.fsys.Open(t.name, os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		return fmt.Errorf("open index: %w", err)
-	}
-	t.act.file = f
-	t.size = max(t.size, 0)
-	return nil
-}
-
-// cut keeps the first n entries, in memory and, where the file has more, in the file, durably: entries of batches that are gone
-// could otherwise be believed after a crash. The caller holds mu and has called activate.
-func (t *table) cut(n int32) error {
-	end := int64(n) * int64(t.width)
-	a := t.act
-	a.mem = a.mem[:end]
-	t.n = n
-	if n > 0 {
-		copy(t.last[:], a.mem[end-int64(t.width):])
-	}
-	a.written = min(a.written, end)
-	if t.size <= end {
-		return nil
-	}
-	if err := t.openForWriting(); err != nil {
-		return err
-	}
-	if err := a.file.Truncate(end); err != nil {
-		return fmt.Errorf("cut %s to %d bytes: %w", t.name, end, err)
-	}
-	t.size = end
-	return t.sync()
-}
-
-// Reset removes all entries, from the file too: what a segment does before it builds the index again from its log.
-func (t *table) Reset() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.unmap(); err != nil {
-		return err
-	}
-	if t.act == nil {
-		t.act = &active{}
-	}
-	return t.cut(0)
-}
-
-// Flush makes the file hold exactly the entries, written (a crash of the process keeps them) or, with durable, flushed.
-// It makes the file where there is none, even without entries; the caller syncs the directory. An error of a durable
-// Flush is final for the directory, as every flush error is.
-func (t *table) Flush(durable bool) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.flush(durable)
-}
-
-// Seal flushes the index durably and lets go of its memory: for a segment that is rolled or seldom used. The next
-// Append makes it active again.
-func (t *table) Seal() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.flush(true); err != nil {
-		return err
-	}
-	t.act = nil
-	return t.unmap()
-}
-
-// Close lets go of memory, mapping and file. Entries that were never flushed are dropped: Seal keeps them. A lookup that
-// comes later, from a reader that still holds the segment, opens the file again.
-func (t *table) Close() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	err := t.unmap()
-	if a := t.act; a != nil {
-		if a.file != nil { // never close what is not flushed: the kernel may forget its error
-			err = errors.Join(err, t.sync())
-		}
-		t.rest(a.written)
-	}
-	return err
-}
-
-// rest drops the active state, leaving what the file has. The caller holds mu.
-func (t *table) rest(written int64) {
-	mem := t.act.mem
-	t.act = nil
-	t.n = int32(written / int64(t.width))
-	if t.n > 0 {
-		copy(t.last[:], mem[written-int64(t.width):written])
-	}
-}
-
-// Renamed says that the file is called name from now on.
-func (t *table) Renamed(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.name = name
 }
 
 // Entries returns the number of entries.

@@ -23,11 +23,11 @@ func OpenTime(fsys fs.FS, name string, baseOffset int64, maxEntries int) (*Time,
 	return x, nil
 }
 
-// MaybeAppend says that timestamp is the largest one of the segment up to now and that the record at offset has it. It is passed
-// over unless timestamp is greater than that of the last entry (than -1, in an empty index), so it may be called again
-// with the same pair at a roll or close. Errors: ErrOrder (a smaller timestamp or offset than the last entry's: a bug
-// of the caller or a file that was not checked), ErrRange, ErrFull, or of reading the file when the index was at rest;
-// the index is then unchanged.
+// MaybeAppend says that timestamp is the largest one of the segment up to now and that the record at offset was the first
+// one with it. It is passed over unless timestamp is greater than that of the last entry (than -1, in an empty index),
+// so it may be called again with the same pair at a roll or close. Errors: ErrOrder (a smaller timestamp or offset than
+// the last entry's: a bug of the caller or a file that was not checked), ErrRange, ErrFull, or of reading the file when
+// the index was at rest; the index is then unchanged.
 func (x *Time) MaybeAppend(timestamp, offset int64) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -56,8 +56,8 @@ func (x *Time) MaybeAppend(timestamp, offset int64) error {
 	return nil
 }
 
-// Lookup returns the greatest entry whose timestamp is at most timestamp, or -1 and the base offset: records before the
-// entry's offset are all older, or as old. An error that is ErrCorrupt asks for a rebuild.
+// Lookup returns the greatest entry whose timestamp is at most timestamp, or -1 and the base offset: no batch before the
+// one that holds offset has a record of timestamp or later. An error that is ErrCorrupt asks for a rebuild.
 func (x *Time) Lookup(timestamp int64) (entryTimestamp, offset int64, err error) {
 	e, ok, err := x.find(timestamp)
 	if !ok {
@@ -92,15 +92,10 @@ func (x *Time) Full() bool {
 
 // TruncateTo removes entries of offset and above, durably where the file has them.
 func (x *Time) TruncateTo(offset int64) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.n == 0 || x.base+int64(value(x.last[:])) < offset {
+	if _, last, ok := x.Last(); !ok || last < offset {
 		return nil
 	}
-	if err := x.activate(); err != nil {
-		return err
-	}
-	return x.cut(int32(x.floor(x.act.mem, offset-1-x.base, true)))
+	return x.truncate(func(mem []byte) int { return x.floor(mem, offset-1-x.base, true) })
 }
 
 // Check reads all entries and returns an ErrCorrupt if the file cannot be a time index: a size that is no multiple of

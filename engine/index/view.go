@@ -28,7 +28,9 @@ func (t *table) find(target int64) (entry [12]byte, ok bool, err error) {
 	t.mu.Lock()
 	var evicted *table
 	if err = t.see(); err == nil {
-		evicted = t.bound.add(t)
+		if t.view != nil { // else the owner has made it active meanwhile
+			evicted = t.bound.add(t)
+		}
 		entry, ok, err = t.search(target)
 	}
 	t.mu.Unlock()

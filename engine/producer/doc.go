@@ -18,7 +18,7 @@
 //	smaller                                           ErrInvalidEpoch
 //	new      0                                        accepted, earlier batches are forgotten
 //	new      not 0                                    ErrOutOfOrderSequence
-//	any      any, nothing known of the producer       accepted: its state may have expired, or its records been deleted
+//	any      any, nothing known of the producer       accepted: its state may have expired
 //	same     follows the last one (2^31-1, then 0)    accepted
 //	same     else                                     ErrOutOfOrderSequence
 //

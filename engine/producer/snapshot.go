@@ -102,7 +102,8 @@ func parseEntry(b []byte) (id int64, e *entry, err error) {
 		firstOffset:      max(int64(binary.BigEndian.Uint64(b[38:])), -1),
 	}
 	if id < 0 || last.delta < 0 || int64(last.delta) > max(last.lastOffset, 0) {
-		return 0, nil, fmt.Errorf("%w: producer %d, last offset %d, delta %d", ErrCorruptSnapshot, id, last.lastOffset, last.delta)
+		return 0, nil, fmt.Errorf("%w: producer %d, last offset %d, delta %d", ErrCorruptSnapshot,
+			id, last.lastOffset, last.delta)
 	}
 	if last.lastOffset >= 0 {
 		e.add(last)

@@ -25,7 +25,8 @@ type Appended struct {
 }
 
 // Check says whether b may be appended: nil, nil; or that it is a duplicate: where the original went; or an error that
-// wraps one of the package's. It changes nothing and allocates nothing unless it refuses. Batches without producer id pass.
+// wraps one of the package's. It changes nothing, and allocates nothing for a batch that may be appended. Batches
+// without producer id pass, and so do control batches: see CheckMarker.
 //
 // client asks for all rules; without it (a coordinator's write) only the epoch and the transaction are looked at. A
 // replica that copies its leader, and recovery, do not call it. Of several batches of one producer in one request each

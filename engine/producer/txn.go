@@ -33,9 +33,9 @@ func ParseMarker(key, value []byte) (m Marker, ok bool) {
 	return Marker{Commit: kind == 1, CoordinatorEpoch: int32(binary.BigEndian.Uint32(value[2:]))}, true
 }
 
-// CheckMarker says whether the control batch b with the marker m may be appended on a leader: its epoch must not be behind
-// (from version 2 on: must be ahead, or the same when no transaction is open, which is a marker written again), and
-// neither may its coordinator's.
+// CheckMarker says whether the control batch b with the marker m may be appended on a leader: its epoch must not be
+// behind (from version 2 on: must be ahead, or the same when no transaction is open, which is a marker written again),
+// and neither may its coordinator's.
 func (s *State) CheckMarker(b record.Info, m Marker) error {
 	e := s.producers[b.ProducerID]
 	if e == nil {
@@ -90,7 +90,8 @@ func (s *State) EndTransaction(b record.Info, m Marker, offset, timestamp int64)
 func (s *State) FirstUndecidedOffset() (offset int64, ok bool) { return s.txns.firstOpen() }
 
 // FirstUnstableOffset returns the first offset of the first transaction that is open, or whose marker was not below the
-// high watermark yet when HighWatermark was called last. The last stable offset is the smaller of this and the high watermark.
+// high watermark yet when HighWatermark was called last. The last stable offset is the smaller of this and the high
+// watermark.
 func (s *State) FirstUnstableOffset() (offset int64, ok bool) { return s.txns.firstUnstable() }
 
 // HighWatermark says that the high watermark (or the log start offset, when it passes that) is now offset: transactions
