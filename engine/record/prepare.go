@@ -21,6 +21,7 @@ type Prepared struct {
 
 	buf    []byte // holds Bytes where they are not the input's
 	copied bool   // Bytes are in buf
+	rules  Rules
 	budget int    // bytes that this call may still decompress
 	raw    []byte // records of a batch that is rewritten, decompressed
 	fresh  []byte // and encoded anew
@@ -69,7 +70,8 @@ func (p *Prepared) Batch(i int) Batch {
 func (p *Prepared) Prepare(input []byte, r Rules) error {
 	p.Reset()
 	p.Bytes = input
-	err := p.prepare(input, &r)
+	p.rules = r // here and not on the stack, where a pointer to it would not stay
+	err := p.prepare(input, &p.rules)
 	if err != nil {
 		p.Reset()
 		return err

@@ -105,6 +105,11 @@ func (l Layers) alter(kind Kind, name string, current, next map[string]string, c
 			return nil, err
 		}
 	}
+	if kind == KindBroker {
+		if err := l.checkELR(name, current, next, changes); err != nil {
+			return nil, err
+		}
+	}
 	if err := l.check(kind, name, current, next); err != nil {
 		return nil, err
 	}

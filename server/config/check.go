@@ -68,9 +68,6 @@ func (l Layers) checkTopic(m map[string]string) error {
 // checkBroker checks what is new in a broker's dynamic configuration, and what it comes to with the rest. Keys that no
 // table has are kept, as in Kafka, but not if they claim to be zurau's.
 func (l Layers) checkBroker(name string, before, next map[string]string) error {
-	if err := l.checkELR(name, before, next); err != nil {
-		return err
-	}
 	changed := map[string]string{}
 	unknown := 0
 	for key, value := range next {
@@ -148,18 +145,19 @@ var listenerSecurity = []string{
 	"ssl.keystore.type", "ssl.truststore.certificates", "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type",
 }
 
-// checkELR keeps min.insync.replicas the same for all brokers while the set of eligible leader replicas depends on it.
-func (l Layers) checkELR(name string, before, next map[string]string) error {
+// checkELR keeps min.insync.replicas the same for all brokers while the set of eligible leader replicas depends on it: a
+// single broker's may not be touched, and the one for all may not go away.
+func (l Layers) checkELR(name string, before, next map[string]string, changes []Change) error {
 	const key = "min.insync.replicas"
-	old, had := before[key]
-	value, has := next[key]
-	if !l.ELR || had == has && old == value {
+	touched := slices.ContainsFunc(changes, func(c Change) bool { return c.Name == key })
+	if !l.ELR {
 		return nil
 	}
-	if name != "" {
+	if name != "" && touched {
 		return invalidConfig("Broker-level min.insync.replicas cannot be altered while ELR is enabled.")
 	}
-	if !has {
+	_, had := before[key]
+	if _, has := next[key]; name == "" && !has && (had || touched) {
 		return invalidConfig("Cluster-level min.insync.replicas cannot be removed while ELR is enabled.")
 	}
 	return nil

@@ -187,7 +187,7 @@ func (g *Group) writeFirst() {
 	g.recorded = true
 	v := &kmsg.GroupMetadataValue{CurrentStateTimestamp: g.stateSince}
 	g.write([]Record{groupRecord(g.id, v)}, func(now Instant, code int16) {
-		if code == 0 || g.generation > 0 {
+		if code == 0 || g.generation > 0 || g.state == Dead {
 			return
 		}
 		g.recorded = false

@@ -20,9 +20,9 @@ type LogRecord struct {
 // transactions are offsets that open transactions hold, by producer id, in order.
 type transactions map[int64][]decoded
 
-// Load reads a partition from its records, from the first to the last, and serves it from then on. Records that other
-// kinds of groups or a newer Kafka wrote are skipped with a warning. An error of the iterator, or a record that is
-// damaged, ends it: the partition stays COORDINATOR_LOAD_IN_PROGRESS.
+// Load reads a partition from its records, from the first to the last, and serves it from then on. Records of
+// other kinds of groups are skipped and counted. An error of the iterator, or a record that cannot be read, ends it: the
+// partition stays COORDINATOR_LOAD_IN_PROGRESS. The records' bytes are kept.
 func (c *Coordinator) Load(partition int32, records iter.Seq2[LogRecord, error]) error {
 	c.Elected(partition)
 	l := loader{cfg: &c.cfg, groups: map[string]*Group{}, open: transactions{}}

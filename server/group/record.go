@@ -38,7 +38,8 @@ const (
 // Record is one record of __consumer_offsets. A nil Value is a tombstone.
 type Record struct{ Key, Value []byte }
 
-// errUnknownRecord is the error of records that belong to other kinds of groups, or to a newer Kafka.
+// errUnknownRecord is the error of records that are about something else than classic groups. They can be skipped; an
+// offset that cannot be read must not be: without it a consumer would start over.
 var errUnknownRecord = errors.New("record of an unknown kind")
 
 // offset is a committed offset.
@@ -92,8 +93,7 @@ type decoded struct {
 	metadata  *kmsg.GroupMetadataValue // nil: tombstone
 }
 
-// decode reads a record. Its error wraps errUnknownRecord where the record is well formed as far as can be told but
-// not for us.
+// decode reads a record. Its error wraps errUnknownRecord where the record is none of ours. The result aliases r.
 func decode(r Record) (decoded, error) {
 	if len(r.Key) < 2 {
 		return decoded{}, fmt.Errorf("decode key of %d bytes: too short for a version", len(r.Key))
@@ -165,7 +165,7 @@ func checkValueVersion(b []byte, newest int16) error {
 		return fmt.Errorf("value of %d bytes: too short for a version", len(b))
 	}
 	if v := int16(binary.BigEndian.Uint16(b)); v < 0 || v > newest {
-		return fmt.Errorf("value version %d: %w", v, errUnknownRecord)
+		return fmt.Errorf("value version %d, newest known %d", v, newest)
 	}
 	return nil
 }

@@ -1,0 +1,189 @@
+package api
+
+// Produce (key 0), versions 3 to 13 (0 to 2 are advertised and refused, as Kafka 4 does for librdkafka's sake).
+//
+// Behaviours that matter:
+//   - acks 0 has no answer; an error closes the connection instead, so that the client looks at the metadata again
+//   - acks 1 and -1 are answered when what the topic's flush mode promises has happened; other values are
+//     INVALID_REQUIRED_ACKS
+//   - partitions are independent: each has its own error
+//   - one record batch for each partition, magic 2; zstd from version 7 on
+//   - version 13 names topics by id; an unknown one is UNKNOWN_TOPIC_ID
+//   - a duplicate of an idempotent producer is answered with the original's offsets, once those are as safe as promised
+//   - batches that must be unpacked are unpacked by workers; requests that follow on the connection start after that, so
+//     that a producer's order is kept
+//
+// The request is parsed in place and the answer is written by hand: see produce_parse.go and produce_answer.go.
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/server/partition"
+	"github.com/zurau/zurau/server/wire"
+)
+
+// A produceRequest is one request and what has become of each of its partitions.
+type produceRequest struct {
+	b    *Broker
+	r    *wire.Request
+	acks int16
+
+	transactional bool
+	topics        []produceTopic
+	parts         []producePart // of all topics, in order; not moved once appends have begun
+	left          atomic.Int32  // partitions whose end is not known, and one for the request's own start
+}
+
+// produceTopic is a topic of the request: parts[first:first+n] are its partitions.
+type produceTopic struct {
+	name     []byte // in the request's body, or nil
+	id       [16]byte
+	topic    *partition.Topic // nil: unknown
+	first, n int
+}
+
+// producePart is a partition of the request.
+type producePart struct {
+	req     *produceRequest
+	index   int32
+	records []byte // in the request's body
+	code    int16
+	message string
+	records2 []record.RecordError
+	result  engine.Appended
+}
+
+func (b *Broker) produce(r *wire.Request) error {
+	p := &produceRequest{b: b, r: r}
+	if err := p.parse(); err != nil {
+		return err
+	}
+	if p.mustUnpack() {
+		r.Hold()
+		if err := p.parse(); err != nil { // again, in the copy that Hold made
+			return err
+		}
+		b.workers.do(func() {
+			p.append()
+			r.Started()
+		})
+		return nil
+	}
+	p.append()
+	return nil
+}
+
+// mustUnpack reports whether a batch has to be decompressed, which takes too long for an event loop.
+func (p *produceRequest) mustUnpack() bool {
+	for i := range p.topics {
+		t := &p.topics[i]
+		if t.topic == nil {
+			continue
+		}
+		target := record.Producer
+		if c, ok := record.ParseCodec(t.topic.Config().CompressionType); ok {
+			target = c
+		}
+		for _, part := range p.parts[t.first : t.first+t.n] {
+			if record.NeedsDecompression(part.records, record.Rules{Compression: target}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// append appends the batches of all partitions. It is the request's start.
+func (p *produceRequest) append() {
+	p.left.Store(int32(len(p.parts)) + 1)
+	now := time.Now().UnixMilli()
+	for i := range p.topics {
+		t := &p.topics[i]
+		for j := t.first; j < t.first+t.n; j++ {
+			part := &p.parts[j]
+			if part.code = p.appendPart(t, part, now); part.code != 0 {
+				part.result = engine.Appended{BaseOffset: -1, LogStartOffset: -1, LogAppendTimeMs: -1}
+				p.done()
+			}
+		}
+	}
+	p.done()
+}
+
+// appendPart hands a partition's batch to its log, or returns why not.
+func (p *produceRequest) appendPart(t *produceTopic, part *producePart, now int64) int16 {
+	switch {
+	case p.acks < -1 || p.acks > 1:
+		return kerr.InvalidRequiredAcks.Code
+	case t.topic == nil:
+		return t.unknown()
+	}
+	at := t.topic.Partition(part.index)
+	switch {
+	case at == nil:
+		return kerr.UnknownTopicOrPartition.Code
+	case t.topic.Internal:
+		return kerr.InvalidTopicException.Code
+	case at.Log == nil:
+		return kerr.KafkaStorageError.Code
+	}
+	return part.appendTo(at, now)
+}
+
+// unknown is the code for a topic that is not there.
+func (t *produceTopic) unknown() int16 {
+	if t.name == nil {
+		return kerr.UnknownTopicID.Code
+	}
+	return kerr.UnknownTopicOrPartition.Code
+}
+
+func (part *producePart) appendTo(at *partition.Partition, now int64) int16 {
+	rules := at.Log.Config().Rules
+	rules.Now = now
+	prep := getPrepared()
+	defer putPrepared(prep)
+	if err := part.prepare(prep, rules); err != nil {
+		return part.refused(err)
+	}
+	if len(prep.Batches) == 0 { // null records
+		end := at.Log.LogEndOffset()
+		part.finished(engine.Appended{BaseOffset: end, LogStartOffset: at.Log.LogStartOffset(), LogAppendTimeMs: -1})
+		return 0
+	}
+	at.Log.Append(prep, at.LeaderEpoch(), part.finished)
+	return 0
+}
+
+// finished takes the end of the partition's append.
+func (part *producePart) finished(a engine.Appended) {
+	part.result = a
+	if a.Err != nil {
+		part.code, part.message = appendError(a.Err)
+		part.result.BaseOffset, part.result.LogStartOffset, part.result.LogAppendTimeMs = -1, -1, -1
+	}
+	part.req.done()
+}
+
+// done counts a partition down, and answers after the last.
+func (p *produceRequest) done() {
+	if p.left.Add(-1) > 0 {
+		return
+	}
+	if p.acks != 0 {
+		p.answer()
+		return
+	}
+	for i := range p.parts {
+		if p.parts[i].code != 0 {
+			p.r.Abort(kerr.ErrorForCode(p.parts[i].code))
+			return
+		}
+	}
+	p.r.Skip()
+}

@@ -1,0 +1,46 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/server/group"
+	"github.com/zurau/zurau/server/partition"
+	"github.com/zurau/zurau/server/wire"
+)
+
+// A Broker is what handlers work on. Its fields are set before the first request and not changed.
+type Broker struct {
+	NodeID     int32
+	Metadata   *metadata.Node
+	Partitions *partition.Table
+	Engine     *engine.Engine
+	Groups     *group.Coordinator
+	Static     *config.Static
+	// DirectoryID is the id of the log directory, which metadata records of partitions name.
+	DirectoryID metadata.ID
+	Log         *slog.Logger
+	// Stop ends when the broker stops: updates of the metadata wait for it at the longest.
+	Stop context.Context
+
+	sessions sessions
+	workers  workers
+	ids      producerIDs
+}
+
+// Layers returns the broker's configuration as it is in force now.
+func (b *Broker) Layers() config.Layers {
+	img := b.Metadata.Image()
+	return config.Layers{
+		Dynamic:        img.Configs(metadata.ResourceBroker, strconv.Itoa(int(b.NodeID))),
+		DynamicDefault: img.Configs(metadata.ResourceBroker, ""),
+		Static:         b.Static,
+	}
+}
+
+// Table returns the handlers of the broker.
+func (b *Broker) Table() *wire.Table { return wire.NewTable(b.handlers()...) }

@@ -1,0 +1,100 @@
+package partition
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/server/config"
+)
+
+// A Topic is the partitions of one topic.
+type Topic struct {
+	Name     string
+	ID       [16]byte
+	Internal bool
+
+	config     atomic.Pointer[config.Topic]
+	partitions atomic.Pointer[[]*Partition]
+}
+
+// Config returns the topic's effective configuration.
+func (t *Topic) Config() *config.Topic { return t.config.Load() }
+
+// Partitions returns the partitions, by number.
+func (t *Topic) Partitions() []*Partition { return *t.partitions.Load() }
+
+// Partition returns partition i, or nil.
+func (t *Topic) Partition(i int32) *Partition {
+	all := *t.partitions.Load()
+	if i < 0 || int(i) >= len(all) {
+		return nil
+	}
+	return all[i]
+}
+
+// A Partition is one partition that this broker leads.
+type Partition struct {
+	Topic *Topic
+	ID    int32
+	Log   *engine.Log
+
+	leaderEpoch atomic.Int32
+
+	mu      sync.Mutex
+	waiters []Waiter
+	some    atomic.Bool // there are waiters
+}
+
+// A Waiter waits for records or for the end of a partition. Wake must not block.
+type Waiter interface{ Wake() }
+
+// LeaderEpoch returns the epoch in which this broker leads the partition.
+func (p *Partition) LeaderEpoch() int32 { return p.leaderEpoch.Load() }
+
+// Await has w woken once, when the high watermark moves or the partition goes. Whoever waits for a position looks
+// again after the call: it may have moved before.
+func (p *Partition) Await(w Waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiters = append(p.waiters, w)
+	p.some.Store(true)
+}
+
+// Forget takes w off the waiters.
+func (p *Partition) Forget(w Waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, x := range p.waiters {
+		if x == w {
+			n := len(p.waiters) - 1
+			p.waiters[i] = p.waiters[n]
+			p.waiters[n] = nil
+			p.waiters = p.waiters[:n]
+			break
+		}
+	}
+	p.some.Store(len(p.waiters) > 0)
+}
+
+// wake wakes who waits.
+func (p *Partition) wake() {
+	if !p.some.Load() {
+		return
+	}
+	p.mu.Lock()
+	waiters := p.waiters
+	p.waiters = nil
+	p.some.Store(false)
+	p.mu.Unlock()
+	for _, w := range waiters {
+		w.Wake()
+	}
+}
+
+// Advanced is engine.Options.OnAdvance for logs of a Table.
+func Advanced(l *engine.Log) {
+	if p, ok := l.Attached().(*Partition); ok {
+		p.wake()
+	}
+}

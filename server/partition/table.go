@@ -1,0 +1,307 @@
+package partition
+
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/server/config"
+)
+
+// A Table is the topics and partitions of this broker.
+type Table struct {
+	node   int32
+	engine *engine.Engine
+	static *config.Static
+	log    *slog.Logger
+
+	mu     sync.RWMutex
+	byName map[string]*Topic
+	byID   map[[16]byte]*Topic
+
+	// onDelete is told of topics that went, after their logs did.
+	onDelete []func(*Topic)
+}
+
+// New returns an empty table: Follow fills it.
+func New(node int32, e *engine.Engine, static *config.Static, log *slog.Logger) *Table {
+	return &Table{node: node, engine: e, static: static, log: log, byName: map[string]*Topic{}, byID: map[[16]byte]*Topic{}}
+}
+
+// OnDelete has f told of topics that were deleted, on the metadata's goroutine: f must be quick. It is called before
+// Follow.
+func (t *Table) OnDelete(f func(*Topic)) { t.onDelete = append(t.onDelete, f) }
+
+// Follow takes in the image and every change from then on.
+func (t *Table) Follow(m *metadata.Node) error {
+	img := m.Subscribe(t.changed)
+	for topic := range img.Topics("") {
+		t.put(img, topic)
+	}
+	return t.engine.Err()
+}
+
+// ByName returns the topic of that name, or nil.
+func (t *Table) ByName(name string) *Topic {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byName[name]
+}
+
+// ByNameBytes is ByName for a name that is part of a frame.
+func (t *Table) ByNameBytes(name []byte) *Topic {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byName[string(name)]
+}
+
+// ByID returns the topic of that id, or nil.
+func (t *Table) ByID(id [16]byte) *Topic {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byID[id]
+}
+
+// changed takes in one change of the image.
+func (t *Table) changed(_, img *metadata.Image, d metadata.Delta) {
+	for _, ref := range d.Removed {
+		t.remove(ref)
+	}
+	for _, ref := range append(d.Added, d.Changed...) {
+		if topic, ok := img.TopicByID(ref.ID); ok {
+			t.put(img, topic)
+		}
+	}
+	for _, r := range d.Configs {
+		t.configure(img, r)
+	}
+	if len(d.Started) > 0 {
+		for topic := range img.Topics("") {
+			t.put(img, topic)
+		}
+	}
+}
+
+// put makes what is missing of a topic, and brings its leader epochs up to date.
+func (t *Table) put(img *metadata.Image, mt metadata.Topic) {
+	topic := t.ByID(mt.ID())
+	fresh := topic == nil
+	if fresh {
+		topic = &Topic{Name: mt.Name(), ID: mt.ID(), Internal: mt.Internal()}
+		topic.partitions.Store(new([]*Partition))
+		topic.config.Store(t.effective(img, mt.Name()))
+	}
+	old := topic.Partitions()
+	all := append(make([]*Partition, 0, mt.Len()), old...)
+	for p := range mt.Partitions() {
+		if int(p.ID) >= len(all) {
+			all = append(all, t.make(topic, p))
+		}
+		if all[p.ID].Log != nil {
+			all[p.ID].leaderEpoch.Store(p.LeaderEpoch)
+			all[p.ID].Log.AssignEpoch(p.LeaderEpoch)
+		}
+	}
+	topic.partitions.Store(&all)
+	if fresh {
+		t.mu.Lock()
+		t.byName[topic.Name] = topic
+		t.byID[topic.ID] = topic
+		t.mu.Unlock()
+	}
+}
+
+// make opens or creates a partition's log. A folder of that name with another topic's id is what a deletion left
+// unfinished: it is removed.
+func (t *Table) make(topic *Topic, mp metadata.Partition) *Partition {
+	p := &Partition{Topic: topic, ID: mp.ID}
+	name := engine.Name{Topic: topic.Name, Partition: mp.ID}
+	cfg := engineConfig(topic.Config())
+	l, ok := t.engine.Log(name)
+	if ok && l.TopicID() != topic.ID {
+		t.log.Warn("removing a log of a topic that was deleted", "log", name)
+		if err := t.engine.Delete(name); err != nil {
+			t.log.Error("delete", "log", name, "error", err)
+			return p
+		}
+		ok = false
+	}
+	if !ok {
+		var err error
+		if l, err = t.engine.Create(name, topic.ID, cfg); err != nil {
+			t.log.Error("create", "log", name, "error", err)
+			return p
+		}
+	}
+	l.SetConfig(cfg)
+	l.Attach(p)
+	p.Log = l
+	return p
+}
+
+// remove takes a topic away. Who waits for its records is woken and finds it gone.
+func (t *Table) remove(ref metadata.TopicRef) {
+	t.mu.Lock()
+	topic := t.byID[ref.ID]
+	delete(t.byID, ref.ID)
+	if topic != nil && t.byName[topic.Name] == topic {
+		delete(t.byName, topic.Name)
+	}
+	t.mu.Unlock()
+	if topic == nil {
+		return
+	}
+	for _, p := range topic.Partitions() {
+		if p.Log != nil {
+			if err := t.engine.Delete(p.Log.Name()); err != nil {
+				t.log.Error("delete", "log", p.Log.Name(), "error", err)
+			}
+		}
+		p.wake()
+	}
+	for _, f := range t.onDelete {
+		f(topic)
+	}
+}
+
+// configure brings the configuration of what a resource covers up to date.
+func (t *Table) configure(img *metadata.Image, r metadata.Resource) {
+	if r.Type == metadata.ResourceTopic {
+		if topic := t.ByName(r.Name); topic != nil {
+			t.apply(img, topic)
+		}
+		return
+	}
+	if r.Type != metadata.ResourceBroker {
+		return
+	}
+	t.mu.RLock()
+	all := make([]*Topic, 0, len(t.byName))
+	for _, topic := range t.byName {
+		all = append(all, topic)
+	}
+	t.mu.RUnlock()
+	for _, topic := range all {
+		t.apply(img, topic)
+	}
+}
+
+func (t *Table) apply(img *metadata.Image, topic *Topic) {
+	topic.config.Store(t.effective(img, topic.Name))
+	cfg := engineConfig(topic.Config())
+	for _, p := range topic.Partitions() {
+		if p.Log != nil {
+			p.Log.SetConfig(cfg)
+		}
+	}
+}
+
+// effective works out a topic's configuration.
+func (t *Table) effective(img *metadata.Image, name string) *config.Topic {
+	c := config.EffectiveTopic(
+		img.Configs(metadata.ResourceTopic, name),
+		img.Configs(metadata.ResourceBroker, strconv.Itoa(int(t.node))),
+		img.Configs(metadata.ResourceBroker, ""),
+		t.static)
+	return &c
+}
+
+// engineConfig says in the engine's words what a topic's configuration is.
+func engineConfig(c *config.Topic) engine.Config {
+	return engine.Config{
+		SegmentBytes:   c.SegmentBytes,
+		SegmentAge:     millis(c.SegmentMs),
+		IndexBytes:     c.SegmentIndexBytes,
+		IndexInterval:  c.IndexIntervalBytes,
+		RetentionAge:   least(millis(c.RetentionMs)),
+		RetentionBytes: least(c.RetentionBytes),
+		KeepAll:        !c.Delete,
+		DeleteDelay:    atOnce(millis(c.FileDeleteDelayMs)),
+		FlushMessages:  c.FlushMessages,
+		FlushInterval:  unlessNever(millis(c.FlushMs)),
+		Writer:         writer(c.Writer),
+		Rules: record.Rules{
+			LogAppendTime:        c.LogAppendTime,
+			TimestampBeforeMaxMs: c.TimestampBeforeMaxMs,
+			TimestampAfterMaxMs:  c.TimestampAfterMaxMs,
+			Compression:          codec(c.CompressionType),
+			CompressionLevel:     level(c),
+			MaxBatchBytes:        c.MaxMessageBytes,
+			Compacted:            c.Compact,
+			MaxDecompressedBytes: int(c.MaxDecompressedMessageBytes),
+		},
+	}
+}
+
+// millis turns milliseconds into a duration. Kafka's "for ever" is the greatest number, and stays the greatest.
+func millis(ms int64) time.Duration {
+	const most = int64(1<<63-1) / int64(time.Millisecond)
+	if ms > most {
+		return 1<<63 - 1
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// least says "nothing is kept" in the engine's words, where zero is the default.
+func least[T time.Duration | int64](v T) T {
+	if v == 0 {
+		return 1
+	}
+	return v
+}
+
+// unlessNever says "never" in the engine's words, where Kafka has the greatest number.
+func unlessNever(d time.Duration) time.Duration {
+	const year = 365 * 24 * time.Hour
+	if d > year {
+		return 0
+	}
+	return d
+}
+
+// atOnce says no delay in the engine's words, where zero is the default.
+func atOnce(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+func writer(name string) engine.Writer {
+	switch name {
+	case "buffered":
+		return engine.WriterBuffered
+	case "direct":
+		return engine.WriterDirect
+	}
+	return engine.WriterAuto
+}
+
+func codec(name string) record.Codec {
+	if name == "uncompressed" {
+		name = "none"
+	}
+	c, ok := record.ParseCodec(name)
+	if !ok {
+		panic(fmt.Sprintf("partition: compression type %q passed the table of keys", name))
+	}
+	return c
+}
+
+// level returns the level of the codec that the topic compresses with.
+func level(c *config.Topic) int {
+	switch c.CompressionType {
+	case "gzip":
+		return int(max(c.GzipLevel, 0))
+	case "lz4":
+		return int(c.LZ4Level)
+	case "zstd":
+		return int(c.ZstdLevel)
+	}
+	return 0
+}

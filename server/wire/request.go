@@ -1,0 +1,166 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/zurau/zurau/netio"
+)
+
+// A Request is one request of a client. It is answered once, by Reply, Send or Skip, from any goroutine; it must not be
+// touched afterwards.
+type Request struct {
+	Key, Version int16
+	ClientID     *string // nil: none
+	// Body is what follows the header. It is valid until Serve returns; Keep makes it last until the answer.
+	Body []byte
+
+	conn        *Conn
+	entry       *entry
+	slot        *netio.Slot
+	correlation int32
+	overlaps    bool
+	held        bool // its start goes on after Serve
+	kept        bool // Body is a copy
+}
+
+// Conn returns the connection that the request came by.
+func (r *Request) Conn() *Conn { return r.conn }
+
+// Listener returns the name of the listener that the client came by.
+func (r *Request) Listener() string { return r.conn.nc.Listener() }
+
+// Host returns the client's address as Kafka shows it: with a slash before it, without the port.
+func (r *Request) Host() string {
+	host, _, err := net.SplitHostPort(r.conn.nc.RemoteAddr().String())
+	if err != nil {
+		host = r.conn.nc.RemoteAddr().String()
+	}
+	return "/" + host
+}
+
+// Client returns the client id, "" where there is none.
+func (r *Request) Client() string {
+	if r.ClientID == nil {
+		return ""
+	}
+	return *r.ClientID
+}
+
+// Flexible reports whether the request's version has tagged fields.
+func (r *Request) Flexible() bool { return r.entry != nil && r.Version >= r.entry.flexible }
+
+// Decode parses the body into a request structure. Its error closes the connection, as Kafka does.
+func (r *Request) Decode(into kmsg.Request) error {
+	into.SetVersion(r.Version)
+	if err := into.ReadFrom(r.Body); err != nil {
+		return fmt.Errorf("%s version %d of %d bytes: %w", kmsg.NameForKey(r.Key), r.Version, len(r.Body), err)
+	}
+	return nil
+}
+
+// Keep copies the body, so that it lasts until the answer.
+func (r *Request) Keep() {
+	if !r.kept {
+		r.Body, r.kept = bytes.Clone(r.Body), true
+	}
+}
+
+// Hold keeps requests that follow on the connection from starting until Started, for one that is not done with its
+// start when Serve returns. It is called in Serve, of a handler that overlaps.
+func (r *Request) Hold() {
+	r.Keep()
+	r.held = true
+}
+
+// Started lets the requests that follow start: see Hold.
+func (r *Request) Started() { r.conn.started(r) }
+
+// Reply answers with a response structure, in the request's version.
+func (r *Request) Reply(resp kmsg.Response) {
+	resp.SetVersion(r.Version)
+	r.reply(resp)
+}
+
+// reply answers with a response structure in the version that it has.
+func (r *Request) reply(resp kmsg.Response) {
+	h := getHead()
+	h.b = resp.AppendTo(r.AppendHeader(h.b[:0]))
+	r.Send(netio.Response{Head: h.b, Release: h.release})
+}
+
+// replyTooNew answers an ApiVersions request of a version that is not served in version 0, with the range that is
+// (KIP-511).
+func (r *Request) replyTooNew() {
+	e := r.conn.table.byKey[apiVersions]
+	resp := kmsg.NewPtrApiVersionsResponse()
+	resp.ErrorCode = kerr.UnsupportedVersion.Code
+	k := kmsg.NewApiVersionsResponseApiKey()
+	k.ApiKey, k.MinVersion, k.MaxVersion = e.Key, e.Min, e.Max
+	resp.ApiKeys = append(resp.ApiKeys, k)
+	r.reply(resp)
+}
+
+// AppendHeader appends the start of the answer; Send fills in its size.
+func (r *Request) AppendHeader(b []byte) []byte {
+	return appendHeader(b, r.correlation, r.Flexible() && r.Key != apiVersions)
+}
+
+// Send answers with bytes that start with what AppendHeader gave, and with parts that follow them.
+func (r *Request) Send(resp netio.Response) {
+	size := len(resp.Head) - 4
+	for i := range resp.Parts {
+		if p := &resp.Parts[i]; p.Bytes != nil {
+			size += len(p.Bytes)
+		} else {
+			size += p.Size
+		}
+	}
+	binary.BigEndian.PutUint32(resp.Head, uint32(size))
+	slot, conn := r.slot, r.conn
+	slot.Complete(resp)
+	conn.finished(r)
+}
+
+// Skip ends a request that has no answer (acks=0).
+func (r *Request) Skip() {
+	r.slot.Skip()
+	r.conn.finished(r)
+}
+
+// Abort closes the connection, after the answers of the requests before this one.
+func (r *Request) Abort(err error) {
+	r.conn.log.Info("closing a connection", "client", r.conn.nc.RemoteAddr(), "error", err)
+	r.slot.Abort()
+	r.conn.finished(r)
+}
+
+// A head is pooled memory for answers.
+type head struct {
+	b       []byte
+	release func()
+}
+
+// maxPooledHead keeps one large answer from staying in memory for ever.
+const maxPooledHead = 64 << 10
+
+var heads sync.Pool
+
+func getHead() *head {
+	if h, ok := heads.Get().(*head); ok {
+		return h
+	}
+	h := &head{b: make([]byte, 0, 512)}
+	h.release = func() {
+		if cap(h.b) <= maxPooledHead {
+			heads.Put(h)
+		}
+	}
+	return h
+}
