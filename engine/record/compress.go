@@ -153,7 +153,7 @@ func Decompress(dst, src []byte, c Codec, max int) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	defer s.release()
 	f := feed{src: s, codec: c, left: max}
+	defer f.release()
 	return f.rest(dst)
 }

@@ -25,7 +25,8 @@ const (
 	// Undecodable: the codec cannot read the compressed bytes. Kafka lets the exception of its library through, which
 	// becomes UNKNOWN_SERVER_ERROR (-1); that says nothing, but clients and tests know it.
 	Undecodable
-	// Bomb: the records are larger than Rules.MaxDecompressedBytes, or ask for more memory to decompress than that. Kafka has no such limit.
+	// Bomb: the records are larger than Rules.MaxDecompressedBytes, or ask for more memory to decompress than that. Kafka
+	// has no such limit. MESSAGE_TOO_LARGE (10) fits: producers split a batch on it.
 	Bomb
 )
 

@@ -15,6 +15,12 @@ type feed struct {
 	err   *Error // what ended the feed, but for its regular end
 }
 
+// release gives the source back. The feed is over.
+func (f *feed) release() {
+	f.src.release()
+	f.src, f.buf = nil, nil
+}
+
 // fill gets the next piece once buf is empty. It reports false at the end and at an error, which f.err tells apart.
 func (f *feed) fill() bool {
 	for f.err == nil {

@@ -141,14 +141,13 @@ func (c *conversion) unwrap(m message) error {
 	if !ok || value == nil {
 		return errorf(InvalidRecord, "Found invalid compressed record set with null value (magic = %d)", m.magic())
 	}
-	src, err := openSource(m.codec(), value, m.magic(), c.p.budget)
+	f, err := c.p.open(m.codec(), value, m.magic())
 	if err != nil {
 		return err
 	}
-	f := feed{src: src, codec: m.codec(), left: c.p.budget}
 	c.p.raw, err = f.rest(c.p.raw[:0])
 	c.p.budget = f.left
-	src.release()
+	f.release()
 	if err != nil {
 		return err
 	}

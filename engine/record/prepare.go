@@ -22,7 +22,8 @@ type Prepared struct {
 	buf    []byte // holds Bytes where they are not the input's
 	copied bool   // Bytes are in buf
 	rules  Rules
-	budget int    // bytes that this call may still decompress
+	budget int // bytes that this call may still decompress
+	feed   feed
 	raw    []byte // records of a batch that is rewritten, decompressed
 	fresh  []byte // and encoded anew
 }
@@ -64,9 +65,13 @@ func (p *Prepared) Batch(i int) Batch {
 // once, and does not allocate. See NeedsDecompression for when it takes longer.
 //
 // An error is always an *Error, and then p is empty: it is all or nothing. Which error comes for which fault, and in
-// what order, is that of Kafka's LogValidator and UnifiedLog.analyzeAndValidateRecords, except that
-//   - several magic 2 batches are allowed (a produce request's one batch is the server's rule),
-//   - bytes behind the last whole batch are refused, where Kafka cuts them off and says that all is well.
+// what order, is that of Kafka's LogValidator and UnifiedLog.analyzeAndValidateRecords, with these differences:
+//   - several magic 2 batches are allowed (a produce request's one batch is the server's rule);
+//   - bytes behind the last whole batch are refused: Kafka cuts them off and says that all is well;
+//   - an offset delta outside the batch is refused: Kafka stores it, and a consumer that commits that offset skips
+//     records. Deltas that are only in a wrong order are stored as Kafka does, unless Rules.OrderedDeltas;
+//   - compressed records whose sizes or deltas are wrong are refused: Kafka takes the first, which no consumer can
+//     read, and stumbles over the second (UNKNOWN_SERVER_ERROR).
 func (p *Prepared) Prepare(input []byte, r Rules) error {
 	p.Reset()
 	p.Bytes = input

@@ -27,37 +27,32 @@ func NeedsDecompression(input []byte, r Rules) bool {
 	return false
 }
 
-// open returns a feed of the decompressed records of b, on the budget of this call. The caller releases it.
-func (p *Prepared) open(b Batch) (*feed, error) {
-	src, err := openSource(b.Codec(), b.records(), b.Magic(), p.budget)
+// open returns a feed of what c compressed, on the budget of this call. The caller takes over what is left of that and
+// releases the feed.
+func (p *Prepared) open(c Codec, compressed []byte, magic int8) (*feed, error) {
+	src, err := openSource(c, compressed, magic, p.budget)
 	if err != nil {
 		return nil, err
 	}
-	return &feed{src: src, codec: b.Codec(), left: p.budget}, nil
+	p.feed = feed{src: src, codec: c, left: p.budget}
+	return &p.feed, nil
 }
 
 // compressed checks a compressed batch that is to stay so, piece by piece, and keeps its bytes.
 func (p *Prepared) compressed(b Batch, r *Rules, w *walk) error {
-	f, err := p.open(b)
+	f, err := p.open(b.Codec(), b.records(), currentMagic)
 	if err != nil {
 		return err
 	}
 	err = w.stream(f, b.Count())
-	left := f.left
-	f.src.release()
+	p.budget = f.left
+	f.release()
 	if err == nil {
 		err = w.verdict()
 	}
 	if err != nil {
 		return err
 	}
-	if w.gaps {
-		// Kafka numbers compressed records anew where their deltas are not 0, 1, 2, ..., because some clients once got
-		// them wrong. (Uncompressed ones it stores as they are, so we do.)
-		again := newWalk(b, r)
-		return p.recode(b, r, &again, b.Codec())
-	}
-	p.budget = left
 	p.keep(b, r, w)
 	return nil
 }
@@ -75,7 +70,7 @@ func (p *Prepared) recode(b Batch, r *Rules, w *walk, target Codec) error {
 		return err
 	}
 	base := b.BaseTimestamp()
-	if w.gaps || w.stamped {
+	if w.gaps || w.stamped { // gaps: of uncompressed records only, else there is a verdict
 		raw, base = p.renumber(raw, b, w)
 	}
 	max, at := w.max, w.maxAt
@@ -101,13 +96,13 @@ func (p *Prepared) decompress(b Batch) ([]byte, error) {
 	if b.Codec() == None {
 		return b.records(), nil
 	}
-	f, err := p.open(b)
+	f, err := p.open(b.Codec(), b.records(), currentMagic)
 	if err != nil {
 		return nil, err
 	}
 	p.raw, err = f.rest(p.raw[:0])
 	p.budget = f.left
-	f.src.release()
+	f.release()
 	return p.raw, err
 }
 

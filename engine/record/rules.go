@@ -34,6 +34,9 @@ type Rules struct {
 	MaxBatchBytes int32
 	// Compacted is cleanup.policy=compact: every record needs a key.
 	Compacted bool
+	// OrderedDeltas refuses uncompressed records whose offset deltas are not 0, 1, 2, ...: Kafka 4.4 stores them as they
+	// came. Compressed ones are refused always.
+	OrderedDeltas bool
 	// Origin is who made the records.
 	Origin Origin
 	// MaxDecompressedBytes caps what the records of one call may decompress to, 0 for DefaultMaxDecompressedBytes.

@@ -59,14 +59,10 @@ func openSource(c Codec, src []byte, magic int8, max int) (source, error) {
 	return s, nil
 }
 
-// decodeError puts an error of a source into this package's words. Compressed bytes that end too early are an
-// InvalidRecord, because the records do.
+// decodeError puts an error of a source into this package's words.
 func decodeError(c Codec, err error) *Error {
-	switch {
-	case errors.Is(err, errBomb):
+	if errors.Is(err, errBomb) {
 		return errorf(Bomb, "%s records decompress to more than is allowed", c)
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return errorf(InvalidRecord, "Incorrect declared batch size, premature EOF reached in %s data", c)
 	}
 	return errorf(Undecodable, "Failed to decompress record stream: %s: %v", c, err)
 }
@@ -166,6 +162,9 @@ type snappySource struct {
 
 func (s *snappySource) reset(src []byte, max int) error {
 	s.src, s.max, s.framed = src, max, false
+	if len(src) == 0 {
+		return io.ErrUnexpectedEOF
+	}
 	if len(src) >= xerialHeader && string(src[:len(xerialMagic)]) == xerialMagic {
 		s.src, s.framed = src[xerialHeader:], true
 	}

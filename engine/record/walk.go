@@ -7,16 +7,22 @@ type walk struct {
 	// stamp is the timestamp of all records where the producer has set the LogAppendTime bit.
 	stamp   int64
 	stamped bool
+	count   int32
 
 	max     int64 // largest timestamp, -1 where none is above that
 	maxAt   int32 // index of the first record that has it
 	gaps    bool  // offset deltas are not 0, 1, 2, ...
+	strict  bool  // which is an error
 	faults  []RecordError
 	badTime bool // one of faults is about a timestamp
 }
 
 func newWalk(b Batch, r *Rules) walk {
-	return walk{rules: r, base: b.BaseTimestamp(), stamp: b.MaxTimestamp(), stamped: b.IsLogAppendTime(), max: noTimestamp}
+	return walk{
+		rules: r, base: b.BaseTimestamp(), stamp: b.MaxTimestamp(), stamped: b.IsLogAppendTime(),
+		count: b.Count(), strict: r.OrderedDeltas || b.Codec() != None,
+		max: noTimestamp,
+	}
 }
 
 // plain walks the records in b, which must be exactly count of them. An error is about the structure; what single
@@ -98,7 +104,7 @@ func (w *walk) see(n int32, h head) {
 		ts = w.stamp
 	}
 	if h.offsetDelta != n {
-		w.gaps = true
+		w.gap(n, h.offsetDelta)
 	}
 	if ts > w.max {
 		w.max, w.maxAt = ts, n
@@ -115,26 +121,38 @@ func (w *walk) see(n int32, h head) {
 	}
 }
 
+// gap takes an offset delta into account that is not the record's index. Only the first is named: it shifts the others.
+func (w *walk) gap(n, delta int32) {
+	first := !w.gaps
+	w.gaps = true
+	if first && w.strict || delta < 0 || delta >= w.count {
+		w.note(n, errorf(InvalidRecord, "Offset delta %d of record %d of %d", delta, n, w.count))
+	}
+}
+
+// note adds e to what is wrong with record n.
+func (w *walk) note(n int32, e *Error) {
+	if len(w.faults) < MaxRecordErrors {
+		w.faults = append(w.faults, RecordError{Index: int(n), Message: e.Message})
+	}
+}
+
 // fault notes what is wrong with record n.
 //
 //go:noinline
 func (w *walk) fault(n int32, kind Kind, ts int64) {
 	w.badTime = w.badTime || kind == InvalidTimestamp
-	if len(w.faults) >= MaxRecordErrors {
-		return
-	}
 	r := w.rules
-	var e *Error
 	switch {
+	case len(w.faults) >= MaxRecordErrors:
 	case kind == InvalidRecord:
-		e = errorf(kind, "Compacted topic cannot accept message without key")
+		w.note(n, errorf(kind, "Compacted topic cannot accept message without key"))
 	case !r.LogAppendTime && ts != noTimestamp:
-		e = errorf(kind, "Timestamp %d of message with offset %d is out of range. The timestamp should be within [%d, %d]",
-			ts, n, r.Now-r.TimestampBeforeMaxMs, r.Now+r.TimestampAfterMaxMs)
+		w.note(n, errorf(kind, "Timestamp %d of message with offset %d is out of range. The timestamp should be within [%d, %d]",
+			ts, n, r.Now-r.TimestampBeforeMaxMs, r.Now+r.TimestampAfterMaxMs))
 	default:
-		e = errorf(kind, "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime.")
+		w.note(n, errorf(kind, "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime."))
 	}
-	w.faults = append(w.faults, RecordError{Index: int(n), Message: e.Message})
 }
 
 // verdict is the error of the batch when at least one record is refused: then none is taken.

@@ -35,7 +35,7 @@ type zstdSource struct {
 func (s *zstdSource) reset(src []byte, max int) error {
 	s.out, s.streaming = nil, false
 	if len(src) == 0 {
-		return io.ErrUnexpectedEOF
+		return nil // no frame at all is nothing, in zstd as in Kafka
 	}
 	var h zstd.Header
 	if err := h.Decode(src); err != nil {
