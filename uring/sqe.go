@@ -5,7 +5,8 @@ import (
 	"unsafe"
 )
 
-// SQE is a handle on one entry of the submission queue. It is valid from GetSQE until the next Submit.
+// SQE is a handle on one entry of the submission queue. It is valid from GetSQE until the next Submit. Prep comes first:
+// it sets all of the entry, and what Set methods did before is gone.
 type SQE struct {
 	e    *Entry // in memory shared with the kernel
 	ring *Ring
