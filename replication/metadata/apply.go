@@ -115,6 +115,10 @@ func (n *Node) compact() error {
 	if err != nil || index == n.store.header.index {
 		return err
 	}
+	// A snapshot is not larger than the one before it with the log. Without room for it the log only gets longer.
+	if n.checkSpace(int(n.store.snapshotSize+n.store.size)) != nil {
+		return nil
+	}
 	if err := n.store.flush(); err != nil {
 		return err
 	}

@@ -58,11 +58,11 @@
 // The log, zurau-metadata.log, is a sequence of frames:
 //
 //	 0        4        8        12       16   17
-//	| salt   | CRC    | length | back   |kind| payload, length bytes |
+//	| CRC    | salt   | length | back   |kind| payload, length bytes |
 //
+//	CRC     CRC-32C over everything behind it in the frame
 //	salt    random for each file, in every frame: frames of an older file in reused blocks do not pass, and the next
 //	        frame behind a bad place is found by looking for it
-//	CRC     CRC-32C over everything behind it in the frame
 //	back    bytes from the start of the write that the frame was part of to the frame. A write begins only after the
 //	        one before it was flushed: so a frame proves that all before its write was flushed once
 //	kind    1 header, the first frame only: "zurauML" 1, varint node, []int32 voters, uvarint index and term of the

@@ -20,6 +20,7 @@ const (
 
 const (
 	frameOverhead = 4 + 4 + 4 + 4 + 1
+	saltPosition  = 4
 	// maxPayload bounds one frame, and with it one Update: an allocation for a length read from a file stays under
 	// it. A million partitions in one Update are about 64 MiB.
 	maxPayload = 256 << 20
@@ -37,12 +38,12 @@ type frame struct {
 // appendFrame appends a frame; fill appends the payload. write is where in b the current write starts.
 func appendFrame(b []byte, salt uint32, write int, kind frameKind, fill func([]byte) []byte) []byte {
 	start := len(b)
-	b = binary.BigEndian.AppendUint32(b, salt)
-	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint32(append(b, 0, 0, 0, 0), salt)
+	b = append(b, 0, 0, 0, 0)
 	b = binary.BigEndian.AppendUint32(b, uint32(start-write))
 	b = fill(append(b, byte(kind)))
 	binary.BigEndian.PutUint32(b[start+8:], uint32(len(b)-start-frameOverhead))
-	binary.BigEndian.PutUint32(b[start+4:], checksum(b[start+8:]))
+	binary.BigEndian.PutUint32(b[start:], checksum(b[start+saltPosition:]))
 	return b
 }
 
@@ -51,15 +52,15 @@ func nextFrame(b []byte, salt uint32) (f frame, size int, err error) {
 	if len(b) < frameOverhead {
 		return f, 0, fmt.Errorf("%d bytes are less than a frame's header", len(b))
 	}
-	if got := binary.BigEndian.Uint32(b); got != salt {
-		return f, 0, fmt.Errorf("frame starts with %08x instead of the file's %08x", got, salt)
+	if got := binary.BigEndian.Uint32(b[saltPosition:]); got != salt {
+		return f, 0, fmt.Errorf("frame has salt %08x instead of the file's %08x", got, salt)
 	}
 	n := binary.BigEndian.Uint32(b[8:])
 	if n > maxPayload || int(n) > len(b)-frameOverhead {
 		return f, 0, fmt.Errorf("frame of %d bytes with %d left in the file", n, len(b)-frameOverhead)
 	}
 	size = frameOverhead + int(n)
-	if want, got := binary.BigEndian.Uint32(b[4:]), checksum(b[8:size]); want != got {
+	if want, got := binary.BigEndian.Uint32(b), checksum(b[saltPosition:size]); want != got {
 		return f, 0, fmt.Errorf("frame has checksum %08x, but its bytes have %08x", want, got)
 	}
 	return frame{kind: frameKind(b[16]), back: binary.BigEndian.Uint32(b[12:]), payload: b[frameOverhead:size]}, size, nil

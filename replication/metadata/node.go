@@ -21,6 +21,9 @@ var (
 	ErrNotLeader = errors.New("metadata: this node does not lead the metadata quorum")
 )
 
+// ErrNoSpace is what Update returns while the disk is full. It is no failure: nothing was written, and the node goes on.
+var ErrNoSpace = errors.New("metadata: no space left for an update")
+
 // Node is one voter of the metadata log with the image of what is applied. Its methods may be called from anywhere.
 type Node struct {
 	opts  Options
@@ -63,12 +66,12 @@ func Open(opts Options) (*Node, error) {
 		return nil, err
 	}
 	header := logHeader{node: opts.NodeID, voters: opts.Voters}
-	store, r, cut, err := openStore(opts.FS, opts.Dir, opts.Rand, header)
+	store, r, err := openStore(opts.FS, opts.Dir, opts.Rand, header)
 	if err != nil {
 		return nil, fmt.Errorf("open metadata in %s: %w", opts.Dir, err)
 	}
-	if cut > 0 {
-		opts.Logger.Warn("metadata log: cut a tail that was never acknowledged", "dir", opts.Dir, "position", r.end, "bytes", cut)
+	if r.end < r.size {
+		opts.Logger.Warn("metadata log: cut a tail that was never acknowledged", "dir", opts.Dir, "position", r.end, "bytes", r.size-r.end)
 	}
 	n := newNode(opts, store, r)
 	if err := n.startRaft(r); err != nil {
@@ -109,7 +112,6 @@ func (n *Node) startRaft(r *recovered) (err error) {
 		return fmt.Errorf("the directory belongs to node %d of the voters %v, and was opened for node %d of %v",
 			r.header.node, r.header.voters, n.opts.NodeID, n.opts.Voters)
 	}
-	n.store.header = r.header
 	n.rn, err = raft.NewRawNode(&raft.Config{
 		ID: raftID(n.opts.NodeID), Storage: n.entries, Applied: n.entries.index,
 		ElectionTick: 10, HeartbeatTick: 1, PreVote: true, CheckQuorum: true, DisableProposalForwarding: true,

@@ -39,10 +39,10 @@ var ErrCorrupt = errors.New("metadata is corrupt")
 // recoverLog reads the log file's bytes; image and term are those of the snapshot. Its decisions are rows of the
 // table in doc.go, and the comments name them.
 func recoverLog(b []byte, image *Image, term uint64) (*recovered, error) {
-	if len(b) < 4 {
+	if len(b) < frameOverhead {
 		return nil, &corruption{0, errors.New("the file is shorter than its header")} // row 3
 	}
-	r := &recovered{salt: binary.BigEndian.Uint32(b), image: image, term: term, size: len(b)}
+	r := &recovered{salt: binary.BigEndian.Uint32(b[saltPosition:]), image: image, term: term, size: len(b)}
 	for r.end < len(b) {
 		f, size, err := nextFrame(b[r.end:], r.salt)
 		if err == nil && r.end-int(f.back) < 0 {
@@ -69,10 +69,10 @@ func recoverLog(b []byte, image *Image, term uint64) (*recovered, error) {
 // other, so such a frame proves that the bad place was flushed once.
 func provenBehind(b []byte, bad int, salt uint32) (at int, proven bool) {
 	mark := binary.BigEndian.AppendUint32(nil, salt)
-	for at = bad + 1; at < len(b); at++ {
-		i := bytes.Index(b[at:], mark)
+	for at = bad + 1; at+saltPosition < len(b); at++ {
+		i := bytes.Index(b[at+saltPosition:], mark)
 		if i < 0 {
-			return 0, false
+			break
 		}
 		at += i
 		if f, _, err := nextFrame(b[at:], salt); err == nil && at-int(f.back) > bad {
@@ -119,6 +119,8 @@ func (r *recovered) takeEntry(payload []byte) error {
 func (r *recovered) join() error {
 	snapshot, first := uint64(r.image.Offset), r.header.index+1
 	switch last := r.header.index + uint64(len(r.entries)); {
+	case r.header.index > 0 && snapshot == 0:
+		return fmt.Errorf("it continues a snapshot at offset %d, but %s is missing", r.header.index, snapshotName) // row 7
 	case r.header.index > snapshot:
 		return fmt.Errorf("it continues a snapshot at offset %d, but the snapshot is at %d", r.header.index, snapshot) // row 7
 	case r.header.index == snapshot:

@@ -38,40 +38,46 @@ type store struct {
 }
 
 // openStore locks the directory's metadata and reads it; a directory without any gets an empty log. The log's tail is
-// cut where a crash tore it, and the cut is durable on return. cut is how many bytes that took.
-func openStore(fsys fs.FS, dir string, rand io.Reader, header logHeader) (s *store, r *recovered, cut int, err error) {
-	s = &store{fsys: fsys, dir: dir, rand: rand, header: header}
-	if s.lock, err = fsys.Lock(s.path(lockName)); err != nil {
-		return nil, nil, 0, fmt.Errorf("lock metadata (does another process use this directory?): %w", err)
+// cut where a crash tore it, and the cut is durable on return.
+func openStore(fsys fs.FS, dir string, rand io.Reader, header logHeader) (*store, *recovered, error) {
+	s := &store{fsys: fsys, dir: dir, rand: rand, header: header}
+	lock, err := fsys.Lock(s.path(lockName))
+	if err != nil {
+		return nil, nil, fmt.Errorf("lock metadata (does another process use this directory?): %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
+	s.lock = lock
+	r, err := s.load()
+	if err != nil {
+		return nil, nil, errors.Join(err, s.close())
+	}
+	return s, r, nil
+}
+
+// load reads both files and opens the log.
+func (s *store) load() (*recovered, error) {
 	snapshot, err := s.read(snapshotName)
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, err
 	}
 	b, err := s.read(logName)
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, err
 	}
 	if b == nil && snapshot == nil {
-		r = &recovered{header: header, image: new(Image)}
-		return s, r, 0, s.replaceLog(0, 0, nil, nil) // row 1
+		return &recovered{header: s.header, image: new(Image)}, s.replaceLog(0, 0, nil, nil) // row 1
 	}
-	if r, err = s.recover(b, snapshot); err != nil {
-		return nil, nil, 0, err
+	r, err := s.recover(b, snapshot)
+	if err != nil {
+		return nil, err
 	}
-	s.salt, s.size, s.snapshotSize = r.salt, int64(r.end), int64(len(snapshot))
-	if s.log, err = fsys.Open(s.path(logName), os.O_RDWR); err != nil {
-		return nil, nil, 0, fmt.Errorf("open metadata log: %w", err)
+	s.header, s.salt, s.size, s.snapshotSize = r.header, r.salt, int64(r.end), int64(len(snapshot))
+	if s.log, err = s.fsys.Open(s.path(logName), os.O_RDWR); err != nil {
+		return nil, fmt.Errorf("open metadata log: %w", err)
 	}
-	if cut = r.size - r.end; cut > 0 {
-		err = s.cut()
+	if r.end < r.size {
+		return r, s.cut()
 	}
-	return s, r, cut, err
+	return r, nil
 }
 
 // recover decodes both files and names the file in what it refuses.

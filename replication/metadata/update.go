@@ -26,7 +26,7 @@ type proposal struct {
 // node from then on.
 //
 // When ctx ends first the update may still happen: look at a later image. After a failed write or flush every update
-// fails with it; ErrNotLeader and ErrClosed say that this node takes none.
+// fails with it; ErrNotLeader and ErrClosed say that this node takes none; ErrNoSpace goes when the disk has room.
 func (n *Node) Update(ctx context.Context, decide func(*Image) ([]Record, error)) error {
 	select {
 	case n.turn <- struct{}{}:
@@ -66,6 +66,9 @@ func (n *Node) decide(decide func(*Image) ([]Record, error)) (*proposal, error) 
 		return tail, err
 	}
 	p, err := newProposal(img, term, records)
+	if err == nil {
+		err = n.checkSpace(len(p.data))
+	}
 	if err != nil {
 		return tail, err
 	}
@@ -83,6 +86,21 @@ func newProposal(img *Image, term uint64, records []Record) (*proposal, error) {
 		return nil, fmt.Errorf("metadata update of %d records: %d bytes are more than the limit of %d", len(records), len(data), maxEntry)
 	}
 	return &proposal{term: term, image: next, delta: delta, data: data, done: make(chan struct{})}, nil
+}
+
+// spaceReserve is what an update leaves free, in bytes: a write that fails stops the node, a refusal does not. It covers
+// what other updates have in flight, and is far below the reserve at which the engine refuses records.
+const spaceReserve = 256 << 10
+
+func (n *Node) checkSpace(size int) error {
+	free, err := n.opts.FS.Free(n.opts.Dir)
+	if err != nil {
+		return fmt.Errorf("metadata: free space of %s: %w", n.opts.Dir, err)
+	}
+	if free < int64(size)+spaceReserve {
+		return fmt.Errorf("%w: %d bytes and a reserve of %d, but %d are free in %s", ErrNoSpace, size, spaceReserve, free, n.opts.Dir)
+	}
+	return nil
 }
 
 // enqueue hands a proposal to the node's goroutine, unless the lead was lost while it was decided.
