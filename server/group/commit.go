@@ -110,8 +110,9 @@ func fill(codes []int16, code int16) {
 type Offset struct {
 	Topic       string
 	Partition   int32
+	Found       bool     // else Offset and LeaderEpoch are -1
 	TopicID     [16]byte // the one it was committed under; zero: not known
-	Offset      int64    // -1: none
+	Offset      int64
 	LeaderEpoch int32
 	Metadata    string
 }
@@ -120,7 +121,7 @@ type Offset struct {
 func (g *Group) FetchOffset(topic string, partition int32) Offset {
 	if c := g.offsets.cell(topic, partition); c != nil && c.durable != nil {
 		o := c.durable
-		return Offset{topic, partition, o.topicID, o.offset, o.leaderEpoch, o.metadata}
+		return Offset{topic, partition, true, o.topicID, o.offset, o.leaderEpoch, o.metadata}
 	}
 	return Offset{Topic: topic, Partition: partition, Offset: -1, LeaderEpoch: -1}
 }

@@ -32,6 +32,11 @@ func New(o Options) *Coordinator {
 	if o.RetentionCheckInterval == 0 {
 		o.RetentionCheckInterval = 10 * time.Minute
 	}
+	if o.Config.MaxSessionTimeoutMs == 0 {
+		d := DefaultConfig()
+		d.NewID, d.Log = o.Config.NewID, o.Config.Log
+		o.Config = d
+	}
 	c := &Coordinator{
 		cfg: o.Config, store: o.Store, topics: o.Topics, clock: o.Clock,
 		shards: make([]*shard, o.Partitions), interval: o.RetentionCheckInterval.Milliseconds(),

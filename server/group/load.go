@@ -39,8 +39,8 @@ func (c *Coordinator) Load(partition int32, records iter.Seq2[LogRecord, error])
 	}
 	s := c.shards[partition]
 	s.run(func(now Instant) {
-		if s.status != loading {
-			return // resigned, or loaded twice
+		if s.status != loading || c.closed.Load() {
+			return // resigned, loaded twice, or too late
 		}
 		s.status, s.open = active, l.open
 		s.groups = make(map[string]*slot, len(l.groups))

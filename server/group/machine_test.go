@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -107,16 +108,10 @@ func (m *machine) sync(t *rapid.T) {
 	}
 	m.take(m.g.Sync(m.now, req, func(r *kmsg.SyncGroupResponse) {
 		answered()
-		// A static member may have taken the place of the one that was assigned to, so the id may be another; but never
-		// another's partitions of another generation.
-		var to string
-		var of int32
-		if r.ErrorCode == 0 && len(r.MemberAssignment) > 0 {
-			fmt.Sscanf(string(r.MemberAssignment), "%s", &to)
-			fmt.Sscanf(to[len(to)-len(fmt.Sprint(generation)):], "%d", &of)
-			if of != generation {
-				m.fail("%s of generation %d was assigned %q", id, generation, r.MemberAssignment)
-			}
+		// A static member may have taken the place of the one that was assigned to, so the id may be another; but the
+		// assignment is never one of another generation.
+		if _, of, ok := strings.Cut(string(r.MemberAssignment), "@"); ok && of != fmt.Sprint(generation) {
+			m.fail("%s of generation %d was assigned %q", id, generation, r.MemberAssignment)
 		}
 	}))
 }
@@ -183,7 +178,7 @@ func (m *machine) check() error {
 		if mem.deadline < g.wakeAt {
 			m.fail("member %s ends at %d, before %d", id, mem.deadline, g.wakeAt)
 		}
-		if (g.state == Stable || g.state == CompletingRebalance) && mem.metadata(g.protocol) == nil && g.state != Stable {
+		if g.state == CompletingRebalance && mem.metadata(g.protocol) == nil {
 			m.fail("member %s does not know %s", id, *g.protocol)
 		}
 		if mem.sync != nil && g.state != CompletingRebalance {
@@ -246,4 +241,29 @@ func TestRandomEventsKeepTheGroupSound(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTheCheckSeesPlantedFaults(t *testing.T) {
+	for name, plant := range map[string]func(g *Group){
+		"lost waiter":      func(g *Group) { g.waiting-- },
+		"no leader":        func(g *Group) { g.leader = "" },
+		"missed deadline":  func(g *Group) { g.wakeAt = never },
+		"two owners":       func(g *Group) { g.static["one"], g.static["two"] = "c-1", "c-1" },
+		"generation falls": func(g *Group) { g.generation = -1 },
+		"protocol count":   func(g *Group) { g.supported["range"]++ },
+		"ghost sync":       func(g *Group) { g.pendingSync["ghost"] = true },
+	} {
+		m := newMachine()
+		req := kmsg.NewPtrJoinGroupRequest()
+		req.Version, req.ProtocolType, req.SessionTimeoutMillis = 3, "consumer", 6000
+		req.Protocols = []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: []byte("m")}}
+		m.take(m.g.Join(m.now, RequestContext{ClientID: "c"}, req, func(*kmsg.JoinGroupResponse) {}))
+		if err := m.check(); err != nil {
+			t.Fatal(err)
+		}
+		plant(m.g)
+		if m.check() == nil {
+			t.Errorf("%s: not seen", name)
+		}
+	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Config are the knobs of Kafka's broker configuration that classic groups have. The zero value is not usable: start
-// from DefaultConfig.
+// Config are the knobs of Kafka's broker configuration that classic groups have. Start from DefaultConfig; one without a
+// MaxSessionTimeoutMs is taken for it, but for NewID and Log.
 type Config struct {
 	// MinSessionTimeoutMs and MaxSessionTimeoutMs bound the session timeout of JoinGroup, in ms
 	// (group.min.session.timeout.ms, group.max.session.timeout.ms). Beyond them: INVALID_SESSION_TIMEOUT.

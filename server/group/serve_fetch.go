@@ -130,7 +130,7 @@ func (f fetch) answer(topic string, o Offset) kmsg.OffsetFetchResponseGroupTopic
 	switch {
 	case f.stable && f.s.open.holds(f.group, topic, o.Partition):
 		p.ErrorCode = kerr.UnstableOffsetCommit.Code
-	case o.Offset >= 0 && !f.s.c.stale(topic, o.TopicID):
+	case o.Found && !f.s.c.stale(topic, o.TopicID):
 		p.Offset, p.LeaderEpoch, metadata = o.Offset, o.LeaderEpoch, o.Metadata
 	}
 	return p
