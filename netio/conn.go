@@ -39,6 +39,7 @@ type Conn struct {
 	split splitter
 	held  int  // frames handed out since the reader took the write side; 0: it has not
 	over  bool // reading has to stop: too much is pending, or memory is refused
+	deaf  bool // the server shuts down: what comes is thrown away
 	moved bool // to a goroutine: gnet closing its side says nothing
 	loop  int  // number of the event loop
 

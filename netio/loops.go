@@ -125,6 +125,10 @@ func (l *loops) OnTraffic(gc gnet.Conn) gnet.Action {
 	if !ok {
 		return gnet.None
 	}
+	if c.deaf {
+		_, _ = gc.Discard(-1)
+		return gnet.None
+	}
 	in, err := gc.Peek(-1)
 	if err != nil {
 		c.close(err)
@@ -188,6 +192,7 @@ func (c *Conn) leaveLoop(rest []byte) gnet.Action {
 		if closed {
 			return gnet.Close
 		}
+		c.deaf = true
 		return gnet.None
 	}
 	if err := c.needSock(); err != nil {

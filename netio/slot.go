@@ -10,13 +10,6 @@ type Part struct {
 	Size     int
 }
 
-func (p *Part) size() int {
-	if p.Bytes != nil {
-		return len(p.Bytes)
-	}
-	return p.Size
-}
-
 // Response is an answer. It belongs to netio until Release is called.
 type Response struct {
 	// Head is the answer's bytes up to the first part, with the four bytes of size at its start.

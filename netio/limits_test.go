@@ -1,0 +1,198 @@
+package netio
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestAFrameSizeOutOfRangeClosesAtOnce(t *testing.T) {
+	closed := make(chan error, 1)
+	srv, addr := serve(t, Options{MaxFrame: 512 << 10}, &handler{onClosed: func(_ *Conn, err error) { closed <- err }})
+	for _, b := range [][]byte{
+		{0, 0, 0, 0},
+		{0xff, 0xff, 0xff, 0xff},
+		{0x80, 0, 0, 0},
+		{0x7f, 0xff, 0xff, 0xff},
+		{0, 8, 0, 1},
+		[]byte("GET / HTTP/1.1\r\n\r\n"),
+		{0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3},
+	} {
+		nc := dial(t, addr)
+		_, _ = nc.Write(b)
+		if n, err := nc.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("%x: the connection is open", b)
+		}
+		if err := <-closed; !errors.Is(err, ErrFrameSize) {
+			t.Errorf("%x: closed for %v", b, err)
+		}
+	}
+	settled(t, srv)
+	if got := srv.Stats().Closed[BySize]; got != 7 {
+		t.Errorf("%d counted", got)
+	}
+}
+
+func TestTheHandlerRaisesTheFrameLimit(t *testing.T) {
+	h := &handler{onFrame: func(c *Conn, b []byte, s *Slot) {
+		c.SetMaxFrame(1 << 20)
+		s.Complete(Response{Head: frame(b[:1])})
+	}}
+	_, addr := serve(t, Options{MaxFrame: 1000}, h)
+	nc := dial(t, addr)
+	// Both in one go: the limit holds from the next frame on, not from the next read.
+	_, _ = nc.Write(append(frame(make([]byte, 1000)), frame(make([]byte, 1<<20))...))
+	readFrame(t, nc)
+	readFrame(t, nc)
+}
+
+func TestMemoryFollowsTheBytesThatArriveNotTheAnnouncedSize(t *testing.T) {
+	srv, addr := serve(t, Options{}, &handler{})
+	for range 20 {
+		nc := dial(t, addr)
+		_, _ = nc.Write(append([]byte{6, 0, 0, 0}, make([]byte, 100)...)) // announces 96 MiB
+	}
+	eventually(t, func() bool { return srv.Stats().Memory >= 20*104 }, never)
+	if m := srv.Stats().Memory; m > 20<<10 {
+		t.Errorf("%d bytes for 20 frames of 104 bytes so far", m)
+	}
+}
+
+func TestAFrameSentByteByByteDoesNotKeepAConnectionAlive(t *testing.T) {
+	closed := make(chan error, 1)
+	srv, addr := serve(t, Options{IdleTimeout: 200 * time.Millisecond}, &handler{onClosed: func(_ *Conn, err error) { closed <- err }})
+	nc := dial(t, addr)
+	go func() {
+		tick := time.NewTicker(2 * time.Millisecond)
+		defer tick.Stop()
+		for _, b := range frame(make([]byte, 1<<20)) {
+			if _, err := nc.Write([]byte{b}); err != nil {
+				return
+			}
+			<-tick.C
+		}
+	}()
+	if err := <-closed; !errors.Is(err, ErrIdle) {
+		t.Fatalf("closed for %v", err)
+	}
+	settled(t, srv)
+}
+
+func TestConnectionsOverTheLimitsAreClosed(t *testing.T) {
+	for name, o := range map[string]Options{
+		"in all": {MaxConnections: 3},
+		"per ip": {MaxConnectionsPerIP: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv, addr := serve(t, o, &handler{})
+			var good []*net.TCPConn
+			for range 3 {
+				nc := dial(t, addr)
+				_, _ = nc.Write(number(1))
+				readFrame(t, nc)
+				good = append(good, nc)
+			}
+			nc := dial(t, addr)
+			if _, err := nc.Read(make([]byte, 1)); err == nil {
+				t.Fatal("one too many was served")
+			}
+			if srv.Stats().Closed[ByLimit] != 1 {
+				t.Error("not counted")
+			}
+			// A place that comes free is given to the next one.
+			good[0].Close()
+			eventually(t, func() bool { return srv.Stats().Connections < 3 }, never)
+			nc = dial(t, addr)
+			_, _ = nc.Write(number(2))
+			readFrame(t, nc)
+		})
+	}
+}
+
+func TestAClientThatNeverReadsCostsLittleAndOthersAreServed(t *testing.T) {
+	const answer = 10_000
+	live := sync.Map{} // answers in memory
+	h := &handler{onFrame: func(_ *Conn, b []byte, s *Slot) {
+		head := make([]byte, answer)
+		binary.BigEndian.PutUint32(head, answer-4)
+		live.Store(s, nil)
+		s.Complete(Response{Head: head, Release: func() { live.Delete(s) }})
+	}}
+	srv, addr := serve(t, Options{MaxPending: 100, MaxPendingBytes: 1 << 20}, h)
+	nc := dial(t, addr)
+	_ = nc.SetReadBuffer(64 << 10)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for i := range 10_000 {
+			if _, err := nc.Write(number(i)); err != nil {
+				return
+			}
+		}
+	}()
+	eventually(t, func() bool { return srv.Stats().Moved == 1 }, never)
+	other := dial(t, addr)
+	for i := range 1000 {
+		_, _ = other.Write(number(i))
+		readFrame(t, other)
+	}
+	if m := srv.Stats().Memory; m > 3<<20 {
+		t.Errorf("%d bytes held", m)
+	}
+	// And it gets its answers if it reads after all.
+	for range 10_000 {
+		readFrame(t, nc)
+	}
+	<-written
+	nc.Close()
+	other.Close()
+	settled(t, srv)
+	eventually(t, func() bool {
+		n := 0
+		live.Range(func(any, any) bool { n++; return true })
+		return n == 0
+	}, never)
+}
+
+func TestFramesWaitForTheMemoryBudgetAndAllArrive(t *testing.T) {
+	srv, addr := serve(t, Options{Memory: 300 << 10}, &handler{})
+	b := frame(make([]byte, 200<<10))
+	half := len(b) / 2
+	var conns []*net.TCPConn
+	for range 8 {
+		nc := dial(t, addr)
+		conns = append(conns, nc)
+		_, _ = nc.Write(b[:half])
+	}
+	// All the budget belongs to frames that are half there: one has to be let through, then the next.
+	eventually(t, func() bool { return srv.Stats().Moved > 0 }, never)
+	var wg sync.WaitGroup
+	for _, nc := range conns {
+		wg.Go(func() {
+			defer nc.Close()
+			_, _ = nc.Write(b[half:])
+			if _, err := io.ReadFull(nc, make([]byte, len(b))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	settled(t, srv)
+}
+
+func TestTheSecondListenerOnAPortFails(t *testing.T) {
+	srv, addr := serve(t, Options{}, &handler{})
+	if _, err := Start(Options{Listeners: []Listener{{Addr: "127.0.0.1:0"}, {Name: "B", Addr: addr}}}, &handler{}); err == nil {
+		t.Fatal("two servers on one port")
+	}
+	_ = srv.Shutdown(t.Context())
+	again, err := Start(Options{Listeners: []Listener{{Name: "B", Addr: addr}}}, &handler{})
+	if err != nil {
+		t.Fatal("a restart cannot bind: ", err)
+	}
+	_ = again.Shutdown(t.Context())
+}
