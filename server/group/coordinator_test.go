@@ -6,7 +6,6 @@ import (
 	"iter"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -287,15 +286,4 @@ func (l *slowLog) Append(_ int32, _ []Record, done func(error)) { l.appends <- d
 func (l *slowLog) close() {
 	close(l.appends)
 	<-l.ended
-}
-
-func TestMachineClockWakesAndStops(t *testing.T) {
-	clock := machineClock{time.Now()}
-	woken := make(chan int64)
-	clock.Wake(clock.Now().Mono+5, func() { woken <- clock.Now().Mono })
-	stop := clock.Wake(clock.Now().Mono+3_600_000, func() { t.Error("woken an hour early") })
-	stop()
-	if at := <-woken; at < 5 {
-		t.Errorf("woken at %d ms, want 5 or later", at)
-	}
 }
