@@ -13,22 +13,23 @@ import (
 const (
 	// zstdWhole is decoded to memory: nearly every batch, for less than a window would take.
 	zstdWhole = 4 << 20
-	// zstdStreamWindow is the largest window for streaming: that of zstd -19. Beyond both, which takes -20 and more
-	// and more than 4 MiB of records, memory it is, as far as the cap allows.
+	// zstdStreamWindow is the largest window for streaming: that of zstd -19. Beyond it, which takes -20 and more,
+	// memory it is, as far as the cap allows.
 	zstdStreamWindow = 8 << 20
 	// zstdMaxWindow is what the reference decoder reads unless told otherwise, so nobody could read more.
 	zstdMaxWindow = 128 << 20
 
-	zstdChunk = 64 << 10
+	zstdChunk    = 64 << 10
+	zstdFirstTry = 8 // times the compressed size, where a frame does not say its size
+	zstdNextTry  = 4 // times the last try
 )
 
 type zstdSource struct {
-	in     bytes.Reader
-	whole  *zstd.Decoder // both are made on first use and kept
-	stream *zstd.Decoder
-	// mode: out is what is decoded already, nil where streaming
-	out       []byte
+	in        bytes.Reader
+	whole     *zstd.Decoder // both are made on first use and kept
+	stream    *zstd.Decoder
 	streaming bool
+	out       []byte // what is decoded already, where not streaming
 	buf       []byte
 }
 
@@ -47,58 +48,59 @@ func (s *zstdSource) reset(src []byte, max int) error {
 	if h.WindowSize > zstdMaxWindow || h.HasFCS && h.FrameContentSize > uint64(max) {
 		return errBomb
 	}
-	if !h.HasFCS || h.FrameContentSize <= zstdWhole {
-		done, err := s.decodeWhole(src, min(max, zstdWhole))
-		if done || err != nil {
-			return err
-		}
-		if max <= zstdWhole {
-			return errBomb
-		}
+	far := h.WindowSize > zstdStreamWindow
+	if !far && h.HasFCS && h.FrameContentSize > zstdWhole {
+		return s.decodeStream(src)
 	}
-	if h.WindowSize > zstdStreamWindow {
-		return s.decodeFar(src, max)
+	limit, try := max, max
+	if !far {
+		limit = min(max, zstdWhole)
 	}
-	return s.decodeStream(src)
-}
-
-// decodeWhole decodes to memory and reports false where that is more than limit.
-func (s *zstdSource) decodeWhole(src []byte, limit int) (bool, error) {
-	if s.whole == nil {
-		d, err := newZstdDecoder(zstdWhole, zstdMaxWindow)
-		if err != nil {
-			return false, err
-		}
-		s.whole = d
+	if h.HasFCS {
+		try = int(h.FrameContentSize)
+	} else if len(src) < limit/zstdFirstTry {
+		try = len(src) * zstdFirstTry
 	}
-	out, err := s.whole.DecodeAll(src, s.buf[:0])
-	if cap(out) > cap(s.buf) {
-		s.buf = out[:0]
-	}
-	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || err == nil && len(out) > limit {
-		return false, nil
-	}
-	s.out = out
-	return true, err
-}
-
-// decodeFar is decodeWhole for the rare batch that looks back further than is streamed. The decoder is not kept.
-func (s *zstdSource) decodeFar(src []byte, max int) error {
-	d, err := newZstdDecoder(uint64(max), zstdMaxWindow)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	s.out, err = d.DecodeAll(src, nil)
-	if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-		return errBomb
+	err := s.decodeWhole(src, try, limit)
+	if err != nil && limit < max {
+		return s.decodeStream(src)
 	}
 	return err
 }
 
+// decodeWhole decodes to memory: try bytes of it first, limit at most. The library has several errors for a lack of
+// room, which cannot be told from those for damage, so each makes it try again with more.
+func (s *zstdSource) decodeWhole(src []byte, try, limit int) error {
+	if s.whole == nil {
+		d, err := newZstdDecoder(zstdMaxWindow, zstd.WithDecodeAllCapLimit(true))
+		if err != nil {
+			return err
+		}
+		s.whole = d
+	}
+	for try = max(try, zstdChunk); ; try *= zstdNextTry {
+		try = min(try, limit)
+		if cap(s.buf) < try {
+			s.buf = make([]byte, 0, try)
+		}
+		room := min(cap(s.buf), limit)
+		out, err := s.whole.DecodeAll(src, s.buf[:0:room])
+		if err == nil {
+			s.out = out
+			return nil
+		}
+		if room == limit {
+			if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+				err = errBomb
+			}
+			return err
+		}
+	}
+}
+
 func (s *zstdSource) decodeStream(src []byte) error {
 	if s.stream == nil {
-		d, err := newZstdDecoder(zstdStreamWindow, zstdStreamWindow)
+		d, err := newZstdDecoder(zstdStreamWindow)
 		if err != nil {
 			return err
 		}
@@ -113,9 +115,8 @@ func (s *zstdSource) decodeStream(src []byte) error {
 }
 
 // newZstdDecoder makes a decoder that runs on the caller's goroutine and starts none.
-func newZstdDecoder(memory, window uint64) (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(memory), zstd.WithDecoderMaxWindow(window))
+func newZstdDecoder(window uint64, more ...zstd.DOption) (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, append(more, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))...)
 }
 
 func (s *zstdSource) next() ([]byte, error) {
