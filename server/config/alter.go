@@ -163,9 +163,6 @@ func checkChanges(changes []Change) error {
 func apply(kind Kind, m map[string]string, c Change) error {
 	switch c.Op {
 	case Set:
-		if len(*c.Value) > maxValue {
-			return invalidConfig("The value of %s is %d bytes long, expected at most %d", c.Name, len(*c.Value), maxValue)
-		}
 		m[c.Name] = *c.Value
 		return nil
 	case Delete:
@@ -182,6 +179,9 @@ func apply(kind Kind, m map[string]string, c Change) error {
 	value, set := m[c.Name]
 	if !set && k.HasDefault() {
 		value = k.Default
+	}
+	if len(value)+len(*c.Value) > 2*maxValue { // too long whatever comes of it, and a list is searched once for each element
+		return invalidConfig("The value of %s is too long, expected at most %d bytes", c.Name, maxValue)
 	}
 	list := elements(value)
 	for _, s := range strings.Split(*c.Value, ",") {

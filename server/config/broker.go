@@ -46,7 +46,6 @@ type Network struct {
 	IdleMs               int64
 	ReauthMs             int64 // 0: no limit
 	FailedAuthDelayMs    int32
-	SASLMaxReceiveBytes  int32
 	RequestMaxBytes      int32
 	SendBufferBytes      int32 // -1: the kernel's
 	ReceiveBufferBytes   int32 // -1: the kernel's
@@ -184,9 +183,9 @@ func (l Layers) network() Network {
 		MaxConnections:      l.Int("max.connections"), MaxConnectionsPerIP: l.Int("max.connections.per.ip"),
 		MaxConnectionsByHost: overrides, MaxConnectionsRate: l.Int("max.connection.creation.rate"),
 		IdleMs: l.Long("connections.max.idle.ms"), ReauthMs: l.Long("connections.max.reauth.ms"),
-		FailedAuthDelayMs:   l.Int("connection.failed.authentication.delay.ms"),
-		SASLMaxReceiveBytes: l.Int("sasl.server.max.receive.size"), RequestMaxBytes: l.Int("socket.request.max.bytes"),
-		SendBufferBytes: l.Int("socket.send.buffer.bytes"), ReceiveBufferBytes: l.Int("socket.receive.buffer.bytes"),
+		FailedAuthDelayMs: l.Int("connection.failed.authentication.delay.ms"),
+		RequestMaxBytes:   l.Int("socket.request.max.bytes"),
+		SendBufferBytes:   l.Int("socket.send.buffer.bytes"), ReceiveBufferBytes: l.Int("socket.receive.buffer.bytes"),
 		Backlog: l.Int("socket.listen.backlog.size"), FetchMaxBytes: l.Int("fetch.max.bytes"),
 		FetchSessions:        l.Int("max.incremental.fetch.session.cache.slots"),
 		MaxRequestPartitions: l.Int("max.request.partition.size.limit"), RequestTimeoutMs: l.Int("request.timeout.ms"),

@@ -37,6 +37,9 @@ func checkNames(kind Kind, m map[string]string, reason Reason, message string) e
 // checkEach looks for a value that its key cannot have.
 func checkEach(kind Kind, m map[string]string, reason Reason) error {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if n := len(m[name]); n > maxValue {
+			return invalidConfig("The value of %s is %d bytes long, expected at most %d", name, n, maxValue)
+		}
 		k, ok := Lookup(kind, name)
 		if !ok {
 			continue

@@ -62,11 +62,10 @@ func (l Layers) checkGroupNames(m map[string]string) error {
 		return invalidConfig("streams.assignor.name '%s' is not a registered task assignor. Registered assignors are: [%s].",
 			trim(name), strings.Join(l.List("group.streams.assignors"), ", "))
 	}
-	tags := splitList(trim(m["streams.rack.aware.assignment.tags"]))
-	for i, tag := range tags {
-		if slices.Contains(tags[:i], tag) {
-			return invalidConfig("streams.rack.aware.assignment.tags must not contain duplicate tag keys.")
-		}
+	const tags = "streams.rack.aware.assignment.tags"
+	set := ownReader{groupKeys, l, m}.get(tags).list
+	if _, own := m[tags]; own && len(splitList(trim(m[tags]))) > len(set) {
+		return invalidConfig("%s must not contain duplicate tag keys.", tags)
 	}
 	if strings.HasPrefix(trim(m["errors.deadletterqueue.topic.name"]), "__") {
 		return invalidConfig("errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'")

@@ -1,9 +1,6 @@
 package config
 
-import (
-	"slices"
-	"sort"
-)
+import "sort"
 
 // ConfigSource says which layer a described value is from. Its number is the one that DescribeConfigs has for it.
 type ConfigSource int8
@@ -60,10 +57,11 @@ func DescribeClientMetrics(overrides map[string]string, names []string) []Entry 
 // describeOwn describes a resource whose keys have values of its own over those of its broker.
 func (l Layers) describeOwn(keys []Key, overrides map[string]string, names []string, source ConfigSource) []Entry {
 	var entries []Entry
+	wanted := chosen(names)
 	for i := range keys {
 		k := &keys[i]
 		_, set := overrides[k.Name]
-		if k.Internal() && !set || !wanted(names, k.Name) {
+		if k.Internal() && !set || !wanted(k.Name) {
 			continue
 		}
 		e := k.entry()
@@ -187,8 +185,9 @@ func (l Layers) DescribeBrokerDefault(names []string) []Entry {
 // that is meant for something else.
 func describeBroker(all map[string]bool, names []string, fill func(*Entry, *Key)) []Entry {
 	var entries []Entry
+	wanted := chosen(names)
 	for name := range all {
-		if !wanted(names, name) {
+		if !wanted(name) {
 			continue
 		}
 		k, known := Lookup(KindBroker, name)
@@ -242,4 +241,14 @@ func (k *Key) shown(value string) *string {
 	return &value
 }
 
-func wanted(names []string, name string) bool { return len(names) == 0 || slices.Contains(names, name) }
+// chosen says which names are asked for; none is all. It is a set since there may be a frame full of them.
+func chosen(names []string) func(name string) bool {
+	if len(names) == 0 {
+		return func(string) bool { return true }
+	}
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return func(name string) bool { return set[name] }
+}

@@ -33,7 +33,7 @@ func (l Layers) get(name string) (f found, ok bool) {
 			return found{p, v.raw, v.source}, true
 		}
 	}
-	if !k.HasDefault() {
+	if !k.HasDefault() || k.Name != name { // a listener's key falls back to the broker's, which may be set
 		return found{}, false
 	}
 	p, _ := k.Type.parse(k.Default)

@@ -72,12 +72,13 @@ func (l setOf) allows(p *parsed) bool {
 		return false
 	}
 	var set []string
+	seen := make(map[string]bool, len(p.list))
 	for _, s := range p.list {
 		if s == "" || l.words != nil && !slices.Contains(l.words, s) {
 			return false
 		}
-		if !slices.Contains(set, s) {
-			set = append(set, s)
+		if !seen[s] {
+			seen[s], set = true, append(set, s)
 		}
 	}
 	p.list, p.text = set, strings.Join(set, ",")
