@@ -20,12 +20,11 @@ func replay(img *Image, list []*pb.Entry) (*Image, Delta, error) {
 		if len(entry.GetData()) == 0 {
 			continue // a new leader's first entry
 		}
-		if err := eachRecord(entry.GetData(), func(r Record) error { return r.apply(e) }); err != nil {
+		if err := applyRecords(entry.GetData(), e); err != nil {
 			return nil, Delta{}, fmt.Errorf("entry %d: %w", entry.GetIndex(), err)
 		}
 	}
-	next, delta := e.finish()
-	return next, delta, nil
+	return e.image(), e.delta(), nil
 }
 
 // applyCommitted publishes entries. Those of this node's own updates bring the image that they were decided with; the

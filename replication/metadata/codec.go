@@ -35,22 +35,28 @@ func AppendRecords(b []byte, records []Record) []byte {
 // DecodeRecords decodes one entry. It copies what it keeps.
 func DecodeRecords(b []byte) ([]Record, error) {
 	var records []Record
-	err := eachRecord(b, func(r Record) error {
+	err := eachRecord(b, nil, func(r Record) error {
 		records = append(records, r)
 		return nil
 	})
 	return records, err
 }
 
-// eachRecord calls visit for each record of an entry, in order, until an error.
-func eachRecord(b []byte, visit func(Record) error) error {
+// applyRecords applies an entry's records to an edit, without a copy of what the image shares.
+func applyRecords(b []byte, e *edit) error {
+	return eachRecord(b, new(sharing), func(r Record) error { return r.apply(e) })
+}
+
+// eachRecord calls visit for each record of an entry, in order, until an error. With sharing, partition records are
+// valid only during the call.
+func eachRecord(b []byte, s *sharing, visit func(Record) error) error {
 	if len(b) == 0 {
 		return fmt.Errorf("metadata entry: %w", errShort)
 	}
 	if b[0] != entryVersion {
 		return fmt.Errorf("metadata entry version %d (this program reads %d): %w", b[0], entryVersion, ErrNewer)
 	}
-	d := decoder{b: b[1:]}
+	d := decoder{b: b[1:], sharing: s}
 	for n := 0; len(d.b) > 0; n++ {
 		r, err := d.record()
 		if err != nil {
@@ -75,17 +81,18 @@ func (d *decoder) record() (Record, error) {
 	if version > recordVersion {
 		return nil, fmt.Errorf("kind %d, version %d (this program reads up to %d): %w", kind, version, recordVersion, ErrNewer)
 	}
-	body := decoder{b: d.b[:size]}
-	d.b = d.b[size:]
-	r := body.body(kind)
+	rest := d.b[size:]
+	d.b = d.b[:size]
+	r := d.body(kind)
 	switch {
 	case r == nil:
 		return nil, fmt.Errorf("kind %d is unknown: %w", kind, ErrNewer)
-	case body.err != nil:
-		return nil, fmt.Errorf("kind %d: %w", kind, body.err)
-	case len(body.b) != 0:
-		return nil, fmt.Errorf("kind %d: %d bytes behind the last field", kind, len(body.b))
+	case d.err != nil:
+		return nil, fmt.Errorf("kind %d: %w", kind, d.err)
+	case len(d.b) != 0:
+		return nil, fmt.Errorf("kind %d: %d bytes behind the last field", kind, len(d.b))
 	}
+	d.b = rest
 	return r, nil
 }
 
@@ -115,13 +122,6 @@ func (d *decoder) body(kind uint64) Record {
 		return StartRecord{Node: d.int32()}
 	}
 	return nil
-}
-
-func (d *decoder) partition() Record {
-	r := PartitionRecord{Topic: d.id()}
-	r.ID, r.Leader, r.LeaderEpoch, r.PartitionEpoch = d.int32(), d.int32(), d.int32(), d.int32()
-	r.Replicas, r.ISR, r.Directories = d.int32s(), d.int32s(), d.ids()
-	return r
 }
 
 func (d *decoder) broker() Record {

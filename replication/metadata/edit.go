@@ -32,8 +32,7 @@ func (img *Image) Apply(offset int64, records []Record) (*Image, Delta, error) {
 			return nil, Delta{}, fmt.Errorf("metadata record %d of %d: %w", i, len(records), err)
 		}
 	}
-	next, delta := e.finish()
-	return next, delta, nil
+	return e.image(), e.delta(), nil
 }
 
 func (img *Image) edit() *edit {
@@ -43,10 +42,15 @@ func (img *Image) edit() *edit {
 	return e
 }
 
-// finish returns the image. The edit must not be used after it.
-func (e *edit) finish() (*Image, Delta) {
+// image returns what was built. The edit takes no records after it.
+func (e *edit) image() *Image {
 	e.next.byName, e.next.byID, e.next.configs = e.byName.hashed, e.byID.hashed, e.configs.hashed
 	e.next.names = e.old.names.with(e.names)
+	return &e.next
+}
+
+// delta returns what the edit changed.
+func (e *edit) delta() Delta {
 	d := Delta{Removed: e.removed}
 	for id, t := range e.topics {
 		ref := TopicRef{id, t.name}
@@ -65,7 +69,7 @@ func (e *edit) finish() (*Image, Delta) {
 	d.Brokers = slices.Collect(maps.Keys(e.brokers))
 	d.Started = slices.Collect(maps.Keys(e.started))
 	d.sort()
-	return &e.next, d
+	return d
 }
 
 func (r ClusterIDRecord) apply(e *edit) error {

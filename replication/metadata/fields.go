@@ -9,8 +9,9 @@ import (
 // decoder reads fields off the front of b. The first failure sticks in err and every field after it is zero, so that
 // callers check once. Counts and lengths are held against the bytes that are left before anything is allocated.
 type decoder struct {
-	b   []byte
-	err error
+	b       []byte
+	err     error
+	sharing *sharing // nil: every record has its own memory
 }
 
 func (d *decoder) fail(err error) {

@@ -210,6 +210,11 @@ func applyDrawn(t *rapid.T, img *Image, m *model, offset int64) *Image {
 	if err != nil {
 		t.Fatal(err)
 	}
+	replayed := img.edit()
+	replayed.next.Offset = offset
+	if err := applyRecords(AppendRecords(nil, records), replayed); err != nil || dumpImage(replayed.image()) != dumpImage(next) {
+		t.Fatalf("replayed: %v\n%s\napplied\n%s", err, dumpImage(&replayed.next), dumpImage(next))
+	}
 	if got, want := dumpImage(next), m.dump(); got != want {
 		t.Fatalf("image\n%s\nmodel\n%s", got, want)
 	}

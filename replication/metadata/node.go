@@ -131,7 +131,7 @@ func (n *Node) sole() bool { return len(n.opts.Voters) == 1 }
 func (n *Node) Image() *Image { return n.image.Load() }
 
 // Subscribe has f called for every change after the image that it returns, in order, on the node's goroutine: f must
-// be quick and must not call Update. An Update returns after the subscribers have seen its change. Entries that change
+// be quick and must not call Update or Close. An Update returns after the subscribers have seen its change. Entries that change
 // nothing that a Delta lists (producer ids) are not announced.
 func (n *Node) Subscribe(f func(old, next *Image, changed Delta)) *Image {
 	n.mu.Lock()

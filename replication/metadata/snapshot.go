@@ -45,11 +45,10 @@ func decodeSnapshot(b []byte) (*Image, uint64, error) {
 	}
 	e := new(Image).edit()
 	e.next.Offset = int64(offset)
-	if err := eachRecord(b[snapshotHeaderSize:], func(r Record) error { return r.apply(e) }); err != nil {
+	if err := applyRecords(b[snapshotHeaderSize:], e); err != nil {
 		return nil, 0, err
 	}
-	img, _ := e.finish()
-	return img, term, nil
+	return e.image(), term, nil
 }
 
 // records returns records that make this image from the empty one. Equal images give equal records: everything is in
