@@ -16,6 +16,7 @@ package api
 // The request is parsed in place and the answer is written by hand: see produce_parse.go and produce_answer.go.
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,8 +42,8 @@ type produceRequest struct {
 
 // produceTopic is a topic of the request: parts[first:first+n] are its partitions.
 type produceTopic struct {
-	name     []byte // in the request's body, or nil
-	id       [16]byte
+	name     string
+	id       [16]byte         // instead of a name, from version 13 on
 	topic    *partition.Topic // nil: unknown
 	first, n int
 }
@@ -52,9 +53,10 @@ type producePart struct {
 	req     *produceRequest
 	index   int32
 	records []byte // in the request's body
+	null    bool   // null records, which append nothing
 	code    int16
-	message string
-	records2 []record.RecordError
+	message string               // "": null
+	faults  []record.RecordError // records that the batch was refused for
 	result  engine.Appended
 }
 
@@ -102,12 +104,18 @@ func (p *produceRequest) mustUnpack() bool {
 func (p *produceRequest) append() {
 	p.left.Store(int32(len(p.parts)) + 1)
 	now := time.Now().UnixMilli()
+	denied := p.deniedTransaction()
 	for i := range p.topics {
 		t := &p.topics[i]
 		for j := t.first; j < t.first+t.n; j++ {
 			part := &p.parts[j]
-			if part.code = p.appendPart(t, part, now); part.code != 0 {
-				part.result = engine.Appended{BaseOffset: -1, LogStartOffset: -1, LogAppendTimeMs: -1}
+			part.result = engine.Appended{BaseOffset: -1, LogStartOffset: -1, LogAppendTimeMs: -1}
+			if denied {
+				part.code = kerr.TransactionalIDAuthorizationFailed.Code
+			} else {
+				part.code = p.appendPart(t, part, now)
+			}
+			if part.code != 0 {
 				p.done()
 			}
 		}
@@ -121,7 +129,7 @@ func (p *produceRequest) appendPart(t *produceTopic, part *producePart, now int6
 	case p.acks < -1 || p.acks > 1:
 		return kerr.InvalidRequiredAcks.Code
 	case t.topic == nil:
-		return t.unknown()
+		return unknownTopic(p.r.Version >= 13)
 	}
 	at := t.topic.Partition(part.index)
 	switch {
@@ -135,37 +143,46 @@ func (p *produceRequest) appendPart(t *produceTopic, part *producePart, now int6
 	return part.appendTo(at, now)
 }
 
-// unknown is the code for a topic that is not there.
-func (t *produceTopic) unknown() int16 {
-	if t.name == nil {
+// unknownTopic is the code for a topic that is not there.
+func unknownTopic(byID bool) int16 {
+	if byID {
 		return kerr.UnknownTopicID.Code
 	}
 	return kerr.UnknownTopicOrPartition.Code
 }
 
 func (part *producePart) appendTo(at *partition.Partition, now int64) int16 {
-	rules := at.Log.Config().Rules
-	rules.Now = now
-	prep := getPrepared()
-	defer putPrepared(prep)
-	if err := part.prepare(prep, rules); err != nil {
-		return part.refused(err)
-	}
-	if len(prep.Batches) == 0 { // null records
+	if part.null {
 		end := at.Log.LogEndOffset()
 		part.finished(engine.Appended{BaseOffset: end, LogStartOffset: at.Log.LogStartOffset(), LogAppendTimeMs: -1})
 		return 0
+	}
+	rules := at.Log.Config().Rules
+	rules.Now = now
+	prep := prepareds.Get().(*record.Prepared)
+	defer prepareds.Put(prep)
+	prep.Reset()
+	err := part.checkRequest()
+	if err == nil {
+		if err = prep.Prepare(part.records, rules); err != nil {
+			part.result.LogStartOffset = at.Log.LogStartOffset()
+		}
+	}
+	if err != nil {
+		return part.refused(err)
 	}
 	at.Log.Append(prep, at.LeaderEpoch(), part.finished)
 	return 0
 }
 
+// prepareds are used for the time of one append: the engine copies.
+var prepareds = sync.Pool{New: func() any { return new(record.Prepared) }}
+
 // finished takes the end of the partition's append.
 func (part *producePart) finished(a engine.Appended) {
 	part.result = a
 	if a.Err != nil {
-		part.code, part.message = appendError(a.Err)
-		part.result.BaseOffset, part.result.LogStartOffset, part.result.LogAppendTimeMs = -1, -1, -1
+		part.code = appendCode(a.Err)
 	}
 	part.req.done()
 }

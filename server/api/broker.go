@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/replication/metadata"
@@ -27,6 +28,7 @@ type Broker struct {
 	// Stop ends when the broker stops: updates of the metadata wait for it at the longest.
 	Stop context.Context
 
+	stopping atomic.Bool
 	sessions sessions
 	workers  workers
 	ids      producerIDs
@@ -44,3 +46,12 @@ func (b *Broker) Layers() config.Layers {
 
 // Table returns the handlers of the broker.
 func (b *Broker) Table() *wire.Table { return wire.NewTable(b.handlers()...) }
+
+// Stopping answers the requests that wait for records, and lets no more wait.
+func (b *Broker) Stopping() {
+	b.stopping.Store(true)
+	b.Partitions.WakeAll()
+}
+
+// Close lets the broker's own goroutines go. No request may come afterwards.
+func (b *Broker) Close() { b.workers.stop() }

@@ -5,11 +5,9 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kbin"
-
-	"github.com/zurau/zurau/server/partition"
 )
 
-// errTrailing closes a connection whose request goes on behind its end.
+// errCut closes a connection whose request ends before its fields do.
 var errCut = errors.New("request is cut off")
 
 // parse reads the request's body in place. It may be called again when the body has moved.
@@ -39,8 +37,12 @@ func (p *produceRequest) parseTopic(in *reader) {
 		t.id = in.Uuid()
 		t.topic = p.b.Partitions.ByID(t.id)
 	} else {
-		t.name = in.string()
-		t.topic = p.b.Partitions.ByNameBytes(t.name)
+		name := in.string()
+		if t.topic = p.b.Partitions.ByNameBytes(name); t.topic != nil {
+			t.name = t.topic.Name
+		} else {
+			t.name = string(name)
+		}
 	}
 	for n := in.arrayLen(); n > 0 && in.Ok(); n-- {
 		part := producePart{req: p, index: in.Int32()}
@@ -51,87 +53,4 @@ func (p *produceRequest) parseTopic(in *reader) {
 	in.tags()
 	t.n = len(p.parts) - t.first
 	p.topics = append(p.topics, t)
-}
-
-// reader reads the fields of a request whose lengths are compact in flexible versions. What it returns is part of the
-// frame.
-type reader struct {
-	kbin.Reader
-	flexible bool
-}
-
-func (r *reader) length() int32 {
-	if r.flexible {
-		return int32(r.Uvarint()) - 1
-	}
-	return r.Int32()
-}
-
-// arrayLen returns the number of elements, each of which has a byte at least.
-func (r *reader) arrayLen() int32 {
-	if r.flexible {
-		return r.CompactArrayLen()
-	}
-	return r.ArrayLen()
-}
-
-func (r *reader) string() []byte {
-	if r.flexible {
-		return r.span(int32(r.Uvarint()) - 1)
-	}
-	return r.span(int32(r.Int16()))
-}
-
-// span returns n bytes. A negative length is not allowed here.
-func (r *reader) span(n int32) []byte {
-	if n < 0 {
-		r.Src = nil
-		r.Int8() // marks the reader as failed
-		return nil
-	}
-	return r.Span(int(n))
-}
-
-// nullableString returns nil for null.
-func (r *reader) nullableString() []byte {
-	n := int32(0)
-	if r.flexible {
-		n = int32(r.Uvarint()) - 1
-	} else {
-		n = int32(r.Int16())
-	}
-	if n < 0 {
-		return nil
-	}
-	if b := r.span(n); b != nil {
-		return b
-	}
-	return []byte{}
-}
-
-func (r *reader) nullableBytes() (b []byte, null bool) {
-	n := r.length()
-	if n < 0 {
-		return nil, true
-	}
-	return r.span(n), false
-}
-
-// tags passes over tagged fields.
-func (r *reader) tags() {
-	if !r.flexible {
-		return
-	}
-	for n := r.Uvarint(); n > 0 && r.Ok(); n-- {
-		r.Uvarint()
-		r.span(int32(r.Uvarint()))
-	}
-}
-
-// lookup finds the topic of a request that names it, or gives its id.
-func (b *Broker) lookup(name []byte, id [16]byte, byID bool) *partition.Topic {
-	if byID {
-		return b.Partitions.ByID(id)
-	}
-	return b.Partitions.ByNameBytes(name)
 }

@@ -47,7 +47,7 @@ type Partition struct {
 }
 
 // A Waiter waits for records or for the end of a partition. Wake must not block.
-type Waiter interface{ Wake() }
+type Waiter interface{ Wake(*Partition) }
 
 // LeaderEpoch returns the epoch in which this broker leads the partition.
 func (p *Partition) LeaderEpoch() int32 { return p.leaderEpoch.Load() }
@@ -88,7 +88,7 @@ func (p *Partition) wake() {
 	p.some.Store(false)
 	p.mu.Unlock()
 	for _, w := range waiters {
-		w.Wake()
+		w.Wake(p)
 	}
 }
 

@@ -191,6 +191,17 @@ func (t *Table) configure(img *metadata.Image, r metadata.Resource) {
 	}
 }
 
+// WakeAll wakes everybody who waits for records.
+func (t *Table) WakeAll() {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, topic := range t.byID {
+		for _, p := range topic.Partitions() {
+			p.wake()
+		}
+	}
+}
+
 func (t *Table) apply(img *metadata.Image, topic *Topic) {
 	topic.config.Store(t.effective(img, topic.Name))
 	cfg := engineConfig(topic.Config())

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -90,9 +89,9 @@ func (r *Request) Reply(resp kmsg.Response) {
 
 // reply answers with a response structure in the version that it has.
 func (r *Request) reply(resp kmsg.Response) {
-	h := getHead()
-	h.b = resp.AppendTo(r.AppendHeader(h.b[:0]))
-	r.Send(netio.Response{Head: h.b, Release: h.release})
+	h := GetHead()
+	h.B = resp.AppendTo(r.AppendHeader(h.B))
+	r.Send(netio.Response{Head: h.B, Release: h.Release})
 }
 
 // replyTooNew answers an ApiVersions request of a version that is not served in version 0, with the range that is
@@ -139,28 +138,4 @@ func (r *Request) Abort(err error) {
 	r.conn.log.Info("closing a connection", "client", r.conn.nc.RemoteAddr(), "error", err)
 	r.slot.Abort()
 	r.conn.finished(r)
-}
-
-// A head is pooled memory for answers.
-type head struct {
-	b       []byte
-	release func()
-}
-
-// maxPooledHead keeps one large answer from staying in memory for ever.
-const maxPooledHead = 64 << 10
-
-var heads sync.Pool
-
-func getHead() *head {
-	if h, ok := heads.Get().(*head); ok {
-		return h
-	}
-	h := &head{b: make([]byte, 0, 512)}
-	h.release = func() {
-		if cap(h.b) <= maxPooledHead {
-			heads.Put(h)
-		}
-	}
-	return h
 }

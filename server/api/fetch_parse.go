@@ -1,0 +1,138 @@
+package api
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kbin"
+
+	"github.com/zurau/zurau/server/wire"
+)
+
+// fetchBody is what a request says.
+type fetchBody struct {
+	limits    fetchLimits
+	id, epoch int32 // of its session
+	want      []wanted
+	forget    []wanted // only topic, id and index
+}
+
+// maxFetchPartitions bounds the partitions of one request: what Kafka's frame limit of 100 MiB lets through, and far
+// more than a broker has, would be 3 GB of them here.
+const maxFetchPartitions = 1_000_000
+
+// parseFetch reads the request's body. It keeps nothing of the frame.
+//
+//	int32 replica (to 14) | int32 max wait | int32 min bytes | int32 max bytes | int8 isolation | int32 session id (7+) |
+//	int32 session epoch (7+) | [topic | [int32 partition | int32 leader epoch (9+) | int64 offset | int32 last epoch (12+) |
+//	int64 log start offset (5+) | int32 max bytes | tags] | tags] | [topic | [int32 partition] | tags] (7+) |
+//	string rack (11+) | tags
+func (b *Broker) parseFetch(r *wire.Request) (fetchBody, error) {
+	f := fetchBody{epoch: -1}
+	in := reader{kbin.Reader{Src: r.Body}, r.Flexible()}
+	f.limits.replica = -1
+	if r.Version <= 14 {
+		f.limits.replica = in.Int32()
+	}
+	f.limits.maxWait = time.Duration(in.Int32()) * time.Millisecond
+	f.limits.minBytes = in.Int32()
+	f.limits.maxBytes = in.Int32()
+	f.limits.isolation = in.Int8()
+	if r.Version >= 7 {
+		f.id, f.epoch = in.Int32(), in.Int32()
+	}
+	for n := in.arrayLen(); n > 0 && in.Ok() && len(f.want) < maxFetchPartitions; n-- {
+		f.want = b.parseFetchTopic(&in, r.Version, f.want)
+	}
+	if r.Version >= 7 {
+		for n := in.arrayLen(); n > 0 && in.Ok() && len(f.forget) < maxFetchPartitions; n-- {
+			f.forget = b.parseForgotten(&in, r.Version, f.forget)
+		}
+	}
+	if r.Version >= 11 {
+		in.string()
+	}
+	f.parseTags(&in, r.Version)
+	if !in.Ok() {
+		return f, fmt.Errorf("Fetch version %d of %d bytes: %w", r.Version, len(r.Body), errCut)
+	}
+	return f, nil
+}
+
+// parseTopicName reads the topic's name or id.
+func (b *Broker) parseTopicName(in *reader, version int16) (w wanted) {
+	if version >= 13 {
+		w.id = in.Uuid()
+		return w
+	}
+	name := in.string()
+	if t := b.Partitions.ByNameBytes(name); t != nil {
+		w.topic = t.Name // saves the copy
+	} else {
+		w.topic = string(name)
+	}
+	return w
+}
+
+func (b *Broker) parseFetchTopic(in *reader, version int16, want []wanted) []wanted {
+	topic, first := b.parseTopicName(in, version), len(want)
+	for n := in.arrayLen(); n > 0 && in.Ok(); n-- {
+		w := topic
+		w.index, w.epoch, w.lastEpoch = in.Int32(), -1, -1
+		if version >= 9 {
+			w.epoch = in.Int32()
+		}
+		w.offset = in.Int64()
+		if version >= 12 {
+			w.lastEpoch = in.Int32()
+		}
+		if version >= 5 {
+			in.Int64() // a follower's log start offset
+		}
+		w.maxBytes = in.Int32()
+		in.tags()
+		want = addWanted(want, first, w)
+	}
+	in.tags()
+	return want
+}
+
+// addWanted adds a partition to those of its topic, which begin at first. Named twice, it is asked for once, as it was
+// named last.
+func addWanted(want []wanted, first int, w wanted) []wanted {
+	if n := len(want); n > first && want[n-1].index >= w.index {
+		for i := first; i < n; i++ {
+			if want[i].index == w.index {
+				want[i] = w
+				return want
+			}
+		}
+	}
+	return append(want, w)
+}
+
+func (b *Broker) parseForgotten(in *reader, version int16, forget []wanted) []wanted {
+	topic := b.parseTopicName(in, version)
+	for n := in.arrayLen(); n > 0 && in.Ok(); n-- {
+		w := topic
+		w.index = in.Int32()
+		forget = append(forget, w)
+	}
+	in.tags()
+	return forget
+}
+
+// parseTags reads the request's tags: a follower says in tag 1 who it is.
+func (f *fetchBody) parseTags(in *reader, version int16) {
+	if !in.flexible {
+		return
+	}
+	for n := in.Uvarint(); n > 0 && in.Ok(); n-- {
+		key, b := in.Uvarint(), []byte(nil)
+		b = in.span(int32(in.Uvarint()))
+		if key == 1 && version >= 15 {
+			state := kbin.Reader{Src: b}
+			f.limits.replica = state.Int32()
+		}
+	}
+}

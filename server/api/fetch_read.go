@@ -1,0 +1,120 @@
+package api
+
+import (
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/server/partition"
+)
+
+// partitionOf returns the partition that is wanted, or nil.
+func (b *Broker) partitionOf(w *wanted) *partition.Partition {
+	t := b.Partitions.ByName(w.topic)
+	if w.topic == "" {
+		t = b.Partitions.ByID(w.id)
+	}
+	if t == nil {
+		return nil
+	}
+	return t.Partition(w.index)
+}
+
+// read reads from one partition: at most left bytes, but with whole its first batch at the least.
+func (f *fetchRequest) read(w *wanted, left int64, whole bool) fetched {
+	g := fetched{stable: -1, start: -1, high: -1}
+	p := f.b.partitionOf(w)
+	switch {
+	case f.denied != 0:
+		g.code, g.early = f.denied, f.limits.isolation > 1
+		return g
+	case p == nil:
+		g.code, g.early = unknownTopic(w.topic == ""), true
+		return g
+	case p.Log == nil:
+		g.code = kerr.KafkaStorageError.Code
+		return g
+	}
+	if g.code = checkEpoch(p, w.epoch); g.code != 0 {
+		g.leader = p
+		return g
+	}
+	if f.diverges(w, p, &g) {
+		return g
+	}
+	r, err := p.Log.Read(w.offset, int(min(left, int64(w.maxBytes))), whole)
+	if err != nil {
+		g.code = readCode(err)
+		return g
+	}
+	if f.r.Version < 10 && hasZstd(&r) {
+		r.Release()
+		g.code = kerr.UnsupportedCompressionType.Code
+		return g
+	}
+	g.r, g.start, g.high, g.stable = r, r.LogStartOffset, r.HighWatermark, r.HighWatermark
+	return g
+}
+
+// checkEpoch holds a leader epoch that a client believes in against the partition's (KIP-320).
+func checkEpoch(p *partition.Partition, epoch int32) int16 {
+	switch own := p.LeaderEpoch(); {
+	case epoch < 0 || epoch == own:
+		return 0
+	case epoch < own:
+		return kerr.FencedLeaderEpoch.Code
+	}
+	return kerr.UnknownLeaderEpoch.Code
+}
+
+// diverges holds the epoch of the last record that was fetched against the log's history: if another leader's records
+// are there now, the answer says from where on.
+func (f *fetchRequest) diverges(w *wanted, p *partition.Partition, g *fetched) bool {
+	if w.lastEpoch < 0 {
+		return false
+	}
+	epoch, end := p.Log.EndOffsetForEpoch(w.lastEpoch)
+	if epoch < 0 || end < 0 {
+		g.code = kerr.OffsetOutOfRange.Code
+		return true
+	}
+	if epoch == w.lastEpoch && end >= w.offset {
+		return false
+	}
+	g.diverging, g.divEpoch, g.divOffset = true, epoch, end
+	g.high, g.start = p.Log.HighWatermark(), p.Log.LogStartOffset()
+	g.stable = g.high
+	return true
+}
+
+func readCode(err error) int16 {
+	switch {
+	case errors.Is(err, engine.ErrOffsetOutOfRange):
+		return kerr.OffsetOutOfRange.Code
+	case errors.Is(err, engine.ErrDeleted):
+		return kerr.UnknownTopicOrPartition.Code
+	}
+	return kerr.KafkaStorageError.Code
+}
+
+// hasZstd reports whether a batch of the range is compressed with zstd, for clients that are too old for it.
+func hasZstd(r *engine.Range) bool {
+	b, err := r.Bytes()
+	if err != nil {
+		return false
+	}
+	for len(b) >= record.HeaderSize {
+		batch := record.Batch(b)
+		if batch.Codec() == record.Zstd {
+			return true
+		}
+		size := batch.Size()
+		if size < record.HeaderSize || size > len(b) {
+			return false
+		}
+		b = b[size:]
+	}
+	return false
+}

@@ -1,0 +1,294 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/checkpoint"
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/netio"
+	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/server/api"
+	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/server/partition"
+	"github.com/zurau/zurau/server/wire"
+)
+
+// DefaultDir is where a broker keeps its data unless log.dirs says otherwise.
+const DefaultDir = "zurau-data"
+
+// Options says how a broker is started. The zero value is a broker with Kafka's defaults, on 127.0.0.1:9092, with its data
+// in ./zurau-data.
+type Options struct {
+	// Config is the broker's configuration: config.Load reads a server.properties. nil is none.
+	Config *config.Static
+	// Logger receives what an operator should know. nil discards.
+	Logger *slog.Logger
+}
+
+// A Server is a broker that runs.
+type Server struct {
+	cfg     config.Broker
+	dir     string
+	log     *slog.Logger
+	engine  *engine.Engine
+	meta    *metadata.Node
+	broker  *api.Broker
+	net     *netio.Server
+	offsets coordinator
+	cancel  context.CancelFunc
+}
+
+// Start starts a broker, and returns when clients can connect. It runs until Close; ctx ends the start alone.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	s := &Server{log: o.Logger}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	static := o.Config
+	if static == nil {
+		var err error
+		if static, err = config.Load(config.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	s.cfg = config.Layers{Static: static}.Broker()
+	if err := s.start(ctx, static); err != nil {
+		return nil, errors.Join(err, s.abandon())
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context, static *config.Static) error {
+	if err := s.supported(); err != nil {
+		return err
+	}
+	id, err := s.openDir()
+	if err != nil {
+		return err
+	}
+	if err := s.openEngine(static); err != nil {
+		return err
+	}
+	if err := s.openMetadata(id); err != nil {
+		return err
+	}
+	stop, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.broker = &api.Broker{
+		NodeID: s.cfg.NodeID, Metadata: s.meta, Engine: s.engine, Static: static, DirectoryID: id, Log: s.log, Stop: stop,
+		Partitions: partition.New(s.cfg.NodeID, s.engine, static, s.log),
+	}
+	s.openGroups()
+	if err := s.broker.Partitions.Follow(s.meta); err != nil {
+		return err
+	}
+	s.offsets.Start()
+	if err := s.listen(); err != nil {
+		return err
+	}
+	return s.register(ctx, id)
+}
+
+// supported refuses configurations that this version cannot serve as they ask.
+func (s *Server) supported() error {
+	if len(s.cfg.LogDirs) > 1 {
+		return fmt.Errorf("log.dirs: %d directories, and this version uses one", len(s.cfg.LogDirs))
+	}
+	if len(s.cfg.Voters) > 1 {
+		return fmt.Errorf("controller.quorum.voters: %d voters, and this version is a cluster of one", len(s.cfg.Voters))
+	}
+	for _, l := range s.cfg.Network.Listeners {
+		if l.Protocol != "PLAINTEXT" {
+			return fmt.Errorf("listeners: %s is %s, and this version serves PLAINTEXT", l.Name, l.Protocol)
+		}
+	}
+	return nil
+}
+
+// openDir makes the log directory where it is not there, and reads whose it is.
+func (s *Server) openDir() (metadata.ID, error) {
+	s.dir = DefaultDir
+	if len(s.cfg.LogDirs) > 0 {
+		s.dir = s.cfg.LogDirs[0]
+	}
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return metadata.ID{}, err
+	}
+	m, err := checkpoint.ReadMeta(fs.OS(), s.dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return metadata.NewID(random{})
+	case err != nil:
+		return metadata.ID{}, err
+	case m.NodeID != s.cfg.NodeID:
+		return metadata.ID{}, fmt.Errorf("%s is of node.id %d, and this broker is %d",
+			filepath.Join(s.dir, checkpoint.MetaName), m.NodeID, s.cfg.NodeID)
+	}
+	return m.DirectoryID, nil
+}
+
+func (s *Server) openEngine(static *config.Static) (err error) {
+	e := s.cfg.Engine
+	s.engine, err = engine.Open(engine.Options{
+		Dir:                  s.dir,
+		Logger:               s.log,
+		OnAdvance:            partition.Advanced,
+		MemoryBytes:          e.MemoryBytes,
+		SyncMethod:           syncMethod(e.SyncMethod),
+		RetentionInterval:    time.Duration(s.cfg.Logs.RetentionCheckMs) * time.Millisecond,
+		ProducerIDExpiration: time.Duration(s.cfg.Logs.ProducerIDExpirationMs) * time.Millisecond,
+	})
+	return err
+}
+
+func syncMethod(name string) engine.SyncMethod {
+	switch name {
+	case "dsync":
+		return engine.SyncDsync
+	case "fdatasync":
+		return engine.SyncFdatasync
+	}
+	return engine.SyncAuto
+}
+
+// openMetadata opens the metadata, and says in the directory whose it is now.
+func (s *Server) openMetadata(id metadata.ID) (err error) {
+	s.meta, err = metadata.Open(metadata.Options{Dir: s.dir, NodeID: s.cfg.NodeID, Logger: s.log})
+	if err != nil {
+		return err
+	}
+	m := checkpoint.Meta{ClusterID: s.meta.Image().ClusterID, NodeID: s.cfg.NodeID, DirectoryID: checkpoint.ID(id)}
+	if old, err := checkpoint.ReadMeta(fs.OS(), s.dir); err == nil && old == m {
+		return nil
+	}
+	return checkpoint.WriteMeta(fs.OS(), s.dir, m, time.Now())
+}
+
+// listen lets clients connect.
+func (s *Server) listen() (err error) {
+	n := s.cfg.Network
+	opts := netio.Options{
+		Loops:               int(n.Loops),
+		MaxFrame:            int(n.RequestMaxBytes),
+		MaxConnections:      unlessUnlimited(n.MaxConnections),
+		MaxConnectionsPerIP: unlessUnlimited(n.MaxConnectionsPerIP),
+		IdleTimeout:         time.Duration(n.IdleMs) * time.Millisecond,
+		MaxPending:          int(n.PendingRequests),
+		MaxPendingBytes:     int(n.PendingBytes),
+		Memory:              s.cfg.Engine.MemoryBytes,
+		Logger:              s.log,
+	}
+	for _, l := range n.Listeners {
+		opts.Listeners = append(opts.Listeners, netio.Listener{Name: l.Name, Addr: net.JoinHostPort(l.Host, strconv.Itoa(l.Port))})
+	}
+	s.net, err = netio.Start(opts, &wire.Server{Table: s.broker.Table(), Log: s.log})
+	return err
+}
+
+// unlessUnlimited says "no limit" in netio's words, where Kafka has the greatest number.
+func unlessUnlimited(n int32) int {
+	if n == 1<<31-1 {
+		return 0
+	}
+	return int(n)
+}
+
+// register tells the cluster who and where this broker is.
+func (s *Server) register(ctx context.Context, id metadata.ID) error {
+	incarnation, err := metadata.NewID(random{})
+	if err != nil {
+		return err
+	}
+	b := metadata.Broker{ID: s.cfg.NodeID, Epoch: -1, Incarnation: incarnation, Rack: s.cfg.Rack, Directories: []metadata.ID{id}}
+	addrs := s.net.Addr()
+	for i, l := range s.cfg.Network.Listeners {
+		e, err := s.advertise(l, addrs[i])
+		if err != nil {
+			return err
+		}
+		b.Endpoints = append(b.Endpoints, e)
+	}
+	return s.meta.Update(ctx, func(*metadata.Image) ([]metadata.Record, error) {
+		return []metadata.Record{metadata.BrokerRecord{Broker: b}}, nil
+	})
+}
+
+// advertise returns what clients of a listener are told to connect to.
+func (s *Server) advertise(l config.Listener, bound net.Addr) (metadata.Endpoint, error) {
+	port := bound.(*net.TCPAddr).Port
+	for _, a := range s.cfg.Network.Advertised {
+		if a.Name == l.Name {
+			l.Host = a.Host
+			if a.Port != 0 {
+				port = a.Port
+			}
+		}
+	}
+	if ip := net.ParseIP(l.Host); l.Host == "" || ip != nil && ip.IsUnspecified() {
+		host, err := os.Hostname()
+		if err != nil {
+			return metadata.Endpoint{}, fmt.Errorf("listener %s is on every address; set advertised.listeners to what clients connect to: %w", l.Name, err)
+		}
+		l.Host = host
+	}
+	return metadata.Endpoint{Name: l.Name, Host: l.Host, Port: uint16(port)}, nil
+}
+
+// Addrs returns the addresses that the broker listens on, in the order of its listeners.
+func (s *Server) Addrs() []net.Addr { return s.net.Addr() }
+
+// Dir returns the log directory.
+func (s *Server) Dir() string { return s.dir }
+
+// ClusterID returns the id of the broker's cluster.
+func (s *Server) ClusterID() string { return s.meta.Image().ClusterID }
+
+// Done is closed when the broker cannot go on: its metadata could not be written. Err says why.
+func (s *Server) Done() <-chan struct{} { return s.meta.Done() }
+
+// Err returns why the broker cannot go on, or nil.
+func (s *Server) Err() error { return s.meta.Err() }
+
+// Close stops the broker in order: requests that were accepted are answered, as long as ctx allows, records are
+// flushed, and the directory is as after an orderly stop.
+func (s *Server) Close(ctx context.Context) error {
+	s.broker.Stopping()
+	s.offsets.Close()
+	err := s.net.Shutdown(ctx)
+	s.net = nil
+	return errors.Join(err, s.abandon())
+}
+
+// abandon closes what was opened.
+func (s *Server) abandon() (err error) {
+	if s.net != nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		err = s.net.Shutdown(ctx)
+		if errors.Is(err, context.Canceled) {
+			err = nil
+		}
+	}
+	if s.cancel != nil {
+		s.cancel()
+	}
+	if s.broker != nil {
+		s.broker.Close()
+	}
+	if s.engine != nil {
+		err = errors.Join(err, s.engine.Close())
+	}
+	if s.meta != nil {
+		err = errors.Join(err, s.meta.Close())
+	}
+	return err
+}
