@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -75,8 +74,8 @@ func (s *Server) admit(l *listener, nc net.Conn) {
 	c.split.bufs = &s.bufs
 	c.limit.Store(int64(s.opts.MaxFrame))
 	c.seen.Store(s.tick.Load())
-	if a, err := netip.ParseAddrPort(c.remote.String()); err == nil {
-		c.ip = a.Addr().Unmap()
+	if a, ok := c.remote.(*net.TCPAddr); ok {
+		c.ip = a.AddrPort().Addr().Unmap()
 	}
 	if !s.remember(c) {
 		nc.Close()
@@ -84,7 +83,12 @@ func (s *Server) admit(l *listener, nc net.Conn) {
 	}
 	s.tune(nc)
 	if l.Wrap != nil {
-		c.wire = l.Wrap(nc)
+		w := l.Wrap(nc)
+		c.fdmu.Lock()
+		if c.raw, c.wire = nc, w; c.dead {
+			nc.Close()
+		}
+		c.fdmu.Unlock()
 		s.readers.Add(1)
 		go func() {
 			c.open()

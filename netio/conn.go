@@ -7,8 +7,6 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-
-	"github.com/panjf2000/gnet/v2"
 )
 
 // Handler is what a Server serves. Calls for one connection never overlap: Opened, then Frame for each frame in the
@@ -45,11 +43,11 @@ type Conn struct {
 
 	// fdmu guards descriptors against being closed (and the numbers used again) while somebody writes to them.
 	fdmu sync.Mutex
-	gc   gnet.Conn // nil once gnet has closed its side
-	fd   int       // gnet's descriptor; -1 once gnet has closed its side, or where it never had one
-	sock *sock     // duplicate of the descriptor, made when first needed
-	dead bool      // shut down: no more duplicates
-	wire net.Conn  // what Listener.Wrap made; then neither gc nor sock is used
+	fd   int      // gnet's descriptor; -1 once gnet has closed its side, or where it never had one
+	sock *sock    // duplicate of the descriptor, made when first needed
+	dead bool     // shut down: no more duplicates
+	raw  net.Conn // what wire is wrapped around
+	wire net.Conn // what Listener.Wrap made; then neither fd nor sock is used
 
 	mu         sync.Mutex
 	head, tail *Slot
@@ -138,6 +136,9 @@ func (c *Conn) close(err error) {
 func (c *Conn) cut() {
 	c.fdmu.Lock()
 	defer c.fdmu.Unlock()
+	if c.dead {
+		return
+	}
 	c.dead = true
 	if c.fd >= 0 {
 		shutdown(c.fd)
@@ -146,8 +147,21 @@ func (c *Conn) cut() {
 		c.sock.close()
 	}
 	if c.wire != nil {
-		c.wire.Close()
+		c.cutWire()
 	}
+}
+
+// cutWire closes what Listener.Wrap made. An orderly end says goodbye (TLS: close_notify), which may wait for the peer,
+// so a goroutine does it; any other cuts the connection below it first. Under fdmu.
+func (c *Conn) cutWire() {
+	if c.err != io.EOF && c.err != ErrAborted && c.err != ErrShutdown {
+		_ = c.raw.Close()
+	}
+	c.srv.writers.Add(1)
+	go func() {
+		defer c.srv.writers.Done()
+		_ = c.wire.Close() // its error is that the peer did not wait for the goodbye
+	}()
 }
 
 // readerGone is called when the reader has ended, with its reason (io.EOF: the peer sends no more).

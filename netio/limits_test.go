@@ -3,11 +3,15 @@ package netio
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestAFrameSizeOutOfRangeClosesAtOnce(t *testing.T) {
@@ -80,6 +84,63 @@ func TestAFrameSentByteByByteDoesNotKeepAConnectionAlive(t *testing.T) {
 		t.Fatalf("closed for %v", err)
 	}
 	settled(t, srv)
+}
+
+func TestAReaderThatIsDeadIsIdleHoweverMuchItWasGiven(t *testing.T) {
+	closed := make(chan error, 1)
+	released := make(chan struct{}, 1)
+	f, _ := randomFile(t, 64<<20)
+	srv, addr := serve(t, Options{IdleTimeout: 100 * time.Millisecond}, &handler{
+		onClosed: func(_ *Conn, err error) { closed <- err },
+		onFrame: func(_ *Conn, b []byte, s *Slot) {
+			s.Complete(Response{
+				Head:    []byte{4, 0, 0, 0},
+				Parts:   []Part{{Fd: int(f.Fd()), Size: 64 << 20}},
+				Release: func() { released <- struct{}{} },
+			})
+		},
+	})
+	_, _ = dial(t, addr).Write(number(1))
+	if err := <-closed; !errors.Is(err, ErrIdle) {
+		t.Errorf("closed for %v", err)
+	}
+	<-released
+	settled(t, srv)
+}
+
+// Clients come, send a frame and a half, and go; some were moved, some have answers outstanding.
+func TestDescriptorsDoNotGrow(t *testing.T) {
+	srv, addr := serve(t, Options{MaxPending: 4}, &handler{onFrame: func(_ *Conn, b []byte, s *Slot) {
+		answer := frame(b)
+		go s.Complete(Response{Head: answer})
+	}})
+	var base int
+	for round := range 4 {
+		for i := range 100 {
+			nc := dial(t, addr)
+			for j := range i % 10 {
+				_, _ = nc.Write(number(j))
+			}
+			_, _ = nc.Write(number(3)[:6])
+			nc.Close()
+		}
+		settled(t, srv)
+		if round == 0 {
+			base = descriptors(t)
+			continue
+		}
+		eventually(t, func() bool { return descriptors(t) <= base }, func() string {
+			return fmt.Sprintf("round %d: %d descriptors, %d after the first", round, descriptors(t), base)
+		})
+	}
+}
+
+func descriptors(t *testing.T) int {
+	d, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(d)
 }
 
 func TestConnectionsOverTheLimitsAreClosed(t *testing.T) {
@@ -186,8 +247,8 @@ func TestFramesWaitForTheMemoryBudgetAndAllArrive(t *testing.T) {
 
 func TestTheSecondListenerOnAPortFails(t *testing.T) {
 	srv, addr := serve(t, Options{}, &handler{})
-	if _, err := Start(Options{Listeners: []Listener{{Addr: "127.0.0.1:0"}, {Name: "B", Addr: addr}}}, &handler{}); err == nil {
-		t.Fatal("two servers on one port")
+	if _, err := Start(Options{Listeners: []Listener{{Addr: "127.0.0.1:0"}, {Name: "B", Addr: addr}}}, &handler{}); !errors.Is(err, unix.EADDRINUSE) {
+		t.Fatal("two servers on one port: ", err)
 	}
 	_ = srv.Shutdown(t.Context())
 	again, err := Start(Options{Listeners: []Listener{{Name: "B", Addr: addr}}}, &handler{})

@@ -112,9 +112,13 @@ func (l *loops) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
 		return nil, gnet.None // a probe
 	}
 	c.fdmu.Lock()
-	c.gc, c.fd = gc, gc.Fd()
+	c.fd = gc.Fd()
+	dead := c.dead
 	c.fdmu.Unlock()
 	c.open()
+	if dead {
+		return nil, gnet.Close
+	}
 	return nil, gnet.None
 }
 
@@ -221,7 +225,7 @@ func (l *loops) OnClose(gc gnet.Conn, err error) gnet.Action {
 		}
 	}
 	c.fdmu.Lock()
-	c.gc, c.fd = nil, -1
+	c.fd = -1
 	c.fdmu.Unlock()
 	if !c.moved {
 		c.readerGone(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +14,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(serverEnv) != "" {
+		benchServer()
+		return
+	}
 	// gnet's worker pool belongs to the process and outlives every server.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
@@ -112,5 +117,24 @@ func TestFramesAreAnswered(t *testing.T) {
 		if got := readFrame(t, nc); string(got) != string(b) {
 			t.Fatalf("%d bytes came back as %d others", size, len(got))
 		}
+	}
+}
+
+func TestASmallRequestAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("slots are not used again under the race detector")
+	}
+	answer := frame(make([]byte, 36))
+	_, addr := serve(t, Options{Loops: 1}, &handler{onFrame: func(_ *Conn, _ []byte, s *Slot) {
+		s.Complete(Response{Head: answer})
+	}})
+	nc := dial(t, addr)
+	request, buf := number(1), make([]byte, len(answer))
+	n := testing.AllocsPerRun(2000, func() {
+		_, _ = nc.Write(request)
+		_, _ = io.ReadFull(nc, buf)
+	})
+	if n > 0 {
+		t.Errorf("%v allocations", n)
 	}
 }

@@ -1,6 +1,8 @@
 package netio
 
 import (
+	"runtime"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -9,6 +11,10 @@ const maxIovec = 64
 
 // fileChunk is how much of a file one sendfile sends at most, so that progress is seen, in bytes.
 const fileChunk = 1 << 20
+
+// inlineTurn is how many bytes whoever completes an answer sends at most, in bytes, before a goroutine goes on: 1 MiB
+// is a fifth of a millisecond or so in which an event loop does nothing else.
+const inlineTurn = 1 << 20
 
 // outgoing is the answers that are being sent: taken off the FIFO, not yet on the wire. It belongs to the owner of the
 // write side.
@@ -19,6 +25,7 @@ type outgoing struct {
 
 	gone         *Slot // sent, to be released once no lock is held
 	slots, bytes int   // what they counted
+	turn         int   // bytes sent by the present owner without waiting
 	quiet        int   // bytes sent since the connection was last touched
 }
 
@@ -74,6 +81,7 @@ func (o *outgoing) gather(iov [][]byte) ([][]byte, *Part) {
 func (o *outgoing) sent(n int) {
 	o.done += n
 	o.quiet += n
+	o.turn += n
 	for s := o.head; s != nil; s = o.head {
 		b, f, ok := s.piece(o.part)
 		if !ok {
@@ -135,11 +143,19 @@ func (c *Conn) step(fd int, inline bool) error {
 	o := &c.out
 	o.sent(0) // answers without bytes
 	for !o.empty() {
+		if raceEnabled {
+			// Whoever could close fd under us gets his chance.
+			for range 50 {
+				runtime.Gosched()
+			}
+		}
 		var room [maxIovec][]byte
 		iov, f := o.gather(room[:0])
 		var n int
 		var err error
 		switch {
+		case inline && o.turn >= inlineTurn:
+			return errHandOver
 		case len(iov) > 0:
 			flags := unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
 			if f != nil {

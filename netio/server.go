@@ -97,7 +97,7 @@ func (s *Server) end(ctx context.Context) error {
 	case <-ctx.Done():
 		err = fmt.Errorf("shut down with %d connections open: %w", len(s.all()), ctx.Err())
 		for _, c := range s.all() {
-			c.close(ErrShutdown)
+			c.close(fmt.Errorf("%w and cannot wait", ErrShutdown))
 		}
 		<-done
 	}

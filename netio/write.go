@@ -13,6 +13,7 @@ var errHandOver = errors.New("to be sent by a goroutine")
 
 // pump sends what is ready. The caller owns the write side; pump gives it up, or hands it on, before it returns.
 func (c *Conn) pump() {
+	c.out.turn = 0
 	for c.refill() {
 		switch err := c.sendNow(); err {
 		case nil:
