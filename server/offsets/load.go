@@ -1,0 +1,143 @@
+package offsets
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/server/group"
+)
+
+// loadersAtOnce is how many partitions are read at a time: enough to keep a disk busy, few enough that produce and
+// fetch, which are served meanwhile, have processors left.
+const loadersAtOnce = 4
+
+// readBytes is how much of a log is read at a time. One batch may be larger.
+const readBytes = 1 << 20
+
+// errGone ends a load whose topic was deleted, or whose broker stops.
+var errGone = errors.New("the partition was given up")
+
+// load loads the partitions [from, to).
+func (s *Store) load(in *incarnation, from, to int32) {
+	start := time.Now()
+	var next atomic.Int32
+	next.Store(from)
+	var loaders sync.WaitGroup
+	for range min(loadersAtOnce, to-from) {
+		loaders.Go(func() {
+			for p := next.Add(1) - 1; p < to; p = next.Add(1) - 1 {
+				s.loadPartition(in, p)
+			}
+		})
+	}
+	loaders.Wait()
+	s.log.Info("groups and offsets were loaded", "topic", Topic, "partitions", to-from, "took", time.Since(start))
+}
+
+func (s *Store) loadPartition(in *incarnation, p int32) {
+	if s.ended(in) {
+		return
+	}
+	err := s.groups.Load(p, group.LogRecords(s.batches(in, p)))
+	switch {
+	case s.ended(in):
+		s.groups.Resigned(p) // Load may have made it loading after the topic had been given up
+	case err != nil:
+		s.log.Error("groups and offsets of a partition cannot be served", "topic", Topic, "partition", p, "error", err)
+	}
+}
+
+func (s *Store) ended(in *incarnation) bool { return in.gone.Load() || s.closed.Load() }
+
+// batches reads a partition's log from its start to its high watermark. Nobody appends meanwhile: only the coordinator
+// does, when it has loaded. A batch is valid until the next one is asked for.
+func (s *Store) batches(in *incarnation, p int32) iter.Seq2[record.Batch, error] {
+	return func(yield func(record.Batch, error) bool) {
+		l, err := s.logOf(in, p)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		var buf []byte
+		for offset := l.LogStartOffset(); ; {
+			if s.ended(in) {
+				yield(nil, errGone)
+				return
+			}
+			if buf, err = read(l, offset, buf); err != nil {
+				yield(nil, err)
+				return
+			}
+			if len(buf) == 0 {
+				return
+			}
+			next, ok := eachBatch(buf, offset, yield)
+			if !ok {
+				return
+			}
+			offset = next
+		}
+	}
+}
+
+func (s *Store) logOf(in *incarnation, p int32) (*engine.Log, error) {
+	t := s.table.ByID(in.id)
+	if t == nil {
+		return nil, errGone
+	}
+	at := t.Partition(p)
+	if at == nil || at.Log == nil {
+		return nil, fmt.Errorf("partition %d has no log", p)
+	}
+	return at.Log, nil
+}
+
+// read reads the batches from offset on into buf, or memory of its own where that is too small. The last one may be
+// cut off; the first is whole.
+func read(l *engine.Log, offset int64, buf []byte) ([]byte, error) {
+	r, err := l.Read(offset, readBytes, true)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	if cap(buf) < r.Size {
+		buf = make([]byte, max(r.Size, readBytes))
+	}
+	buf = buf[:r.Size]
+	if r.Size == 0 {
+		return buf, nil
+	}
+	if _, err := r.File.ReadAt(buf, r.Position); err != nil {
+		return nil, fmt.Errorf("read %d bytes at position %d of %s: %w", r.Size, r.Position, r.File.Name(), err)
+	}
+	return buf, nil
+}
+
+// eachBatch yields the whole batches of b, and returns the offset behind them; false where there is no more to do.
+func eachBatch(b []byte, offset int64, yield func(record.Batch, error) bool) (next int64, ok bool) {
+	for next = offset; len(b) > 0; {
+		batch, rest, err := record.Next(b)
+		if errors.Is(err, io.ErrUnexpectedEOF) && next > offset {
+			break // cut off by readBytes: it comes first the next time
+		}
+		if err == nil {
+			err = batch.Check()
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("batch at offset %d: %w", next, err))
+			return next, false
+		}
+		if !yield(batch, nil) {
+			return next, false
+		}
+		next, b = batch.LastOffset()+1, rest
+	}
+	return next, true
+}
