@@ -67,6 +67,9 @@ func (l *Log) appendLocked(p *record.Prepared, leaderEpoch int32, done func(Appe
 	if e, ok := l.mu.epochs.Latest(); !ok || e.Epoch < leaderEpoch {
 		l.mu.epochsNew = l.mu.epochs.Assign(leaderEpoch, l.mu.end) || l.mu.epochsNew
 	}
+	if l.mu.active.Appended() == 0 || !l.mu.busy && !l.mu.active.Open() {
+		l.mu.active.SetDirect(l.e.wantsDirect(cfg)) // nothing of it is with a writer
+	}
 	base := l.mu.end
 	r := l.room(len(p.Bytes))
 	at := len(r.buf)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"github.com/zurau/zurau/engine/checkpoint"
@@ -63,17 +64,16 @@ func (l *Log) drain() {
 func (l *Log) closeFiles() (err error) {
 	segs := *l.view.Load()
 	for _, s := range segs {
-		if cerr := s.Close(); err == nil {
-			err = cerr
+		if l.e.failed() == nil {
+			err = errors.Join(err, s.Trim())
 		}
+		err = errors.Join(err, s.Close())
 	}
 	l.mu.Lock()
 	active := l.mu.active
 	l.mu.Unlock()
 	if n := len(segs); n == 0 || segs[n-1] != active {
-		if cerr := active.Close(); err == nil {
-			err = cerr
-		}
+		err = errors.Join(err, active.Close())
 	}
 	return err
 }

@@ -32,6 +32,7 @@ type Engine struct {
 	}
 
 	async, sync, flushers *pool
+	direct                lazyCommitter
 	buffers               buffers
 	space                 space
 	waiting               atomic.Int64 // bytes appended and not written
@@ -212,6 +213,9 @@ func (e *Engine) Close() error {
 	e.tasks.stop()
 	for _, l := range e.Logs() {
 		l.drain()
+	}
+	if c := e.direct.c; c != nil {
+		c.close()
 	}
 	e.async.close()
 	e.sync.close()

@@ -108,9 +108,7 @@ func (l *Log) arrangeFlush(cfg *Config) {
 			l.flushSoon()
 		})
 	}
-	if l.w.dirty.CompareAndSwap(false, true) {
-		l.e.dirty.add(l)
-	}
+	l.noteDirty()
 }
 
 // flushSoon hands the log to a flusher unless it is in one's queue.

@@ -32,7 +32,8 @@ type Log struct {
 	dir  string
 	id   [16]byte // topic id, zero if none was given
 
-	config atomic.Pointer[Config]
+	config   atomic.Pointer[Config]
+	attached atomic.Pointer[any]
 
 	// view is what readers see: the segments whose files exist, ascending. It is replaced, never changed.
 	view atomic.Pointer[[]*segment.Segment]
@@ -56,6 +57,7 @@ type Log struct {
 		epochsNew bool // since they were last in their file
 		pending   []*run
 		busy      bool // a writer has the log, or it is in a writer's queue
+		parked    bool // the direct writer has it, and waits for zeros alone
 		deleted   bool
 	}
 
@@ -83,6 +85,17 @@ func (l *Log) Dir() string { return l.dir }
 
 // TopicID returns the id that the log was created with, or that its partition.metadata has.
 func (l *Log) TopicID() [16]byte { return l.id }
+
+// Attach keeps v with the log, for whoever is called back with it.
+func (l *Log) Attach(v any) { l.attached.Store(&v) }
+
+// Attached returns what was attached last, or nil.
+func (l *Log) Attached() any {
+	if p := l.attached.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
 
 // Config returns what the log was last told.
 func (l *Log) Config() Config { return *l.config.Load() }

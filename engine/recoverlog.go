@@ -270,6 +270,9 @@ func (r *recovering) pointIn(s *segment.Segment, f fs.File, size int64) (int64, 
 		}
 		return 0, nil
 	case errors.Is(err, io.ErrUnexpectedEOF):
+		if p.Size > 0 && p.LastOffset+1 == r.point {
+			return p.Position + int64(p.Size), nil // what follows is zeros laid ahead, or was torn
+		}
 		return 0, nil
 	}
 	return 0, err

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/segment"
 )
 
@@ -32,7 +33,7 @@ func (l *Log) room(n int) *run {
 			return r
 		}
 		if r.mem != nil {
-			n = max(n, min(2*cap(r.buf), maxRun)) // the writer is behind: larger writes
+			n = max(n, min(2*len(r.mem.bytes), maxRun)-fs.BlockSize) // the writer is behind: larger writes
 		}
 		if r.mem == nil && r.seg == l.mu.active {
 			l.fill(r, n)
@@ -54,16 +55,29 @@ func (l *Log) newRun(n int) *run {
 	return r
 }
 
-// fill gives a run memory for n bytes.
+// fill gives a run memory for n bytes. For a direct write there is room before them for the block that they start in.
 func (l *Log) fill(r *run, n int) {
-	r.mem = l.e.buffers.get(n)
-	r.buf = r.mem.bytes[:0]
+	head := 0
+	if r.seg.Direct() {
+		head = int(r.position % fs.BlockSize)
+	}
+	r.mem = l.e.buffers.get(head + n)
+	r.buf = r.mem.bytes[head:head]
 }
 
 // enqueue hands the log to a writer unless one has it. The log is locked.
 func (l *Log) enqueue() {
-	if !l.mu.busy {
+	switch {
+	case l.mu.parked:
+		l.mu.parked = false
+		l.e.committer().push(l)
+	case l.mu.busy:
+	default:
 		l.mu.busy = true
-		l.e.writers(l.config.Load()).push(l)
+		if s := l.mu.pending[0].seg; s.Direct() && s.Open() {
+			l.e.committer().push(l)
+		} else {
+			l.e.writers(l.config.Load()).push(l)
+		}
 	}
 }

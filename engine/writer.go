@@ -21,39 +21,84 @@ type writing struct {
 	armed       atomic.Bool  // the timer of flush.ms runs
 	flushQueued atomic.Bool  // a flusher has the log in its queue
 	dirty       atomic.Bool  // the next checkpoint knows that the log was written
+
+	direct directState
 }
 
-// take moves what is pending to the writer.
+// take moves what is left over, and what is pending, to the writer.
 func (l *Log) take() []*run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	taken := l.mu.pending
-	l.mu.pending, l.w.taken = l.w.taken[:0], nil
+	taken := append(l.w.taken[:0], l.w.direct.left...)
+	clear(l.w.direct.left)
+	l.w.direct.left = l.w.direct.left[:0]
+	taken = append(taken, l.mu.pending...)
+	clear(l.mu.pending)
+	l.mu.pending, l.w.taken = l.mu.pending[:0], nil
 	return taken
 }
 
-// write is one turn of a writer with a log: everything pending goes to the files, then the acknowledgements go out.
+// write is one turn of a writer with a log: what is pending for buffered segments goes to the files, then the
+// acknowledgements go out. What is for a direct segment is left to the direct writer, once the segment is ready for it.
 func (e *Engine) write(l *Log) {
 	taken := l.take()
-	if err := l.writeRuns(taken); err != nil {
+	n := 0
+	for n < len(taken) && !taken[n].seg.Direct() {
+		n++
+	}
+	if err := l.writeRuns(taken[:n]); err != nil {
 		e.fail(err)
 	}
-	l.acknowledge(taken)
+	l.acknowledge(taken[:n])
+	if n < len(taken) && l.Err() == nil {
+		if err := l.prepareDirect(taken[n]); err != nil {
+			e.fail(err)
+		}
+	}
+	l.w.direct.left = append(l.w.direct.left, taken[n:]...)
 	clear(taken)
-	l.mu.Lock()
 	l.w.taken = taken[:0]
-	if len(l.mu.pending) > 0 {
-		e.writers(l.config.Load()).push(l)
+	l.leave()
+}
+
+// leave ends a writer's turn: the log goes to whoever has the next work with it.
+func (l *Log) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.idle.Broadcast()
+	switch {
+	case len(l.w.direct.left) > 0 && l.Err() != nil:
+		l.mu.Unlock()
+		l.refuseLeft()
+		l.mu.Lock()
+		l.leaveLocked()
+	case len(l.w.direct.left) > 0 && l.w.direct.left[0].seg.Direct():
+		l.e.committer().push(l)
+	default:
+		l.leaveLocked()
+	}
+}
+
+// leaveLocked lets the log go, or queues it again where more waits.
+func (l *Log) leaveLocked() {
+	if len(l.w.direct.left) > 0 || len(l.mu.pending) > 0 {
+		l.e.writers(l.config.Load()).push(l)
 	} else {
 		l.mu.busy = false
 	}
-	l.mu.idle.Broadcast()
-	l.mu.Unlock()
+}
+
+// refuseLeft answers what was left over with the error that took the log offline.
+func (l *Log) refuseLeft() {
+	left := l.w.direct.left
+	l.acknowledge(left)
+	clear(left)
+	l.w.direct.left = left[:0]
 }
 
 // writeRuns brings the runs to the files, and where the mode asks for it to stable storage, and moves the marks.
 func (l *Log) writeRuns(taken []*run) error {
-	if err := l.Err(); err != nil {
+	if len(taken) == 0 || l.Err() != nil {
 		return nil // acknowledge says so to each
 	}
 	cfg := l.config.Load()
@@ -84,10 +129,15 @@ func (l *Log) writeRuns(taken []*run) error {
 		return err
 	}
 	l.high.Store(m)
+	l.noteDirty()
+	return nil
+}
+
+// noteDirty has the next checkpoint look at the log.
+func (l *Log) noteDirty() {
 	if l.w.dirty.CompareAndSwap(false, true) {
 		l.e.dirty.add(l)
 	}
-	return nil
 }
 
 // writeRun writes one run, after sealing the segment before it where it starts one.
@@ -99,7 +149,7 @@ func (l *Log) writeRun(r *run, durable bool) error {
 	}
 	if len(r.buf) == 0 {
 		if r.rolled {
-			_, err := l.openActive(r.seg)
+			_, err := l.openActive(r.seg, 0)
 			return err
 		}
 		return nil
@@ -109,7 +159,7 @@ func (l *Log) writeRun(r *run, durable bool) error {
 			return err
 		}
 	}
-	f, err := l.openActive(r.seg)
+	f, err := l.openActive(r.seg, 0)
 	if err != nil {
 		return err
 	}
@@ -122,9 +172,9 @@ func (l *Log) writeRun(r *run, durable bool) error {
 }
 
 // openActive returns the writer's descriptor of a segment, and shows the segment to readers when its file is new.
-func (l *Log) openActive(s *segment.Segment) (fs.File, error) {
+func (l *Log) openActive(s *segment.Segment, flag int) (fs.File, error) {
 	fresh := !s.Open()
-	f, err := s.Writer(0)
+	f, err := s.Writer(flag)
 	if err == nil && fresh {
 		l.w.names.Store(true)
 		l.show(s)
@@ -172,7 +222,11 @@ func (l *Log) makeFolder() error {
 func (l *Log) seal(r *run) error {
 	segs := *l.view.Load()
 	if len(segs) > 0 {
-		if err := segs[len(segs)-1].SealIndexes(); err != nil {
+		last := segs[len(segs)-1]
+		if err := last.SealIndexes(); err != nil {
+			return err
+		}
+		if err := last.Trim(); err != nil {
 			return err
 		}
 	}
@@ -222,7 +276,7 @@ func (l *Log) acknowledge(taken []*run) {
 		l.e.release(int64(len(r.buf)))
 		l.e.recycle(r)
 	}
-	if err == nil && l.e.opt.OnAdvance != nil {
+	if len(taken) > 0 && err == nil && l.e.opt.OnAdvance != nil {
 		l.e.opt.OnAdvance(l)
 	}
 }

@@ -42,6 +42,8 @@ type Segment struct {
 	index *index.Offset
 	times *index.Time
 
+	direct atomic.Bool // written with whole blocks: see SetDirect
+
 	// stats is owned by the log's lock.
 	stats stats
 
@@ -86,6 +88,28 @@ func (s *Segment) Path() string { return Name(s.dir, s.Base, LogSuffix) }
 
 // Size returns the bytes of the log file that may be read.
 func (s *Segment) Size() int64 { return s.size.Load() }
+
+// SetDirect says whether the segment is written in whole blocks with O_DIRECT: its file may then go on behind Size. It
+// changes only while no write of the segment is under way and its writer's descriptor is not open.
+func (s *Segment) SetDirect(yes bool) { s.direct.Store(yes) }
+
+// Direct reports what SetDirect said last.
+func (s *Segment) Direct() bool { return s.direct.Load() }
+
+// Trim cuts the file to its length and puts that on stable storage, where a direct writer has left more. No write may
+// be in flight.
+func (s *Segment) Trim() error {
+	s.files.Lock()
+	f := s.files.write
+	s.files.Unlock()
+	if f == nil || !s.Direct() {
+		return nil
+	}
+	if err := f.Truncate(s.Size()); err != nil {
+		return fmt.Errorf("cut %s to its %d bytes: %w", s.Path(), s.Size(), err)
+	}
+	return f.Datasync()
+}
 
 // Appended returns the bytes that were appended, written or not. The log's lock owns it.
 func (s *Segment) Appended() int64 { return s.stats.bytes }

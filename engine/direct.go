@@ -1,0 +1,225 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/segment"
+)
+
+// The direct writer: one goroutine with a queue of writes for all logs of the directory whose active segment is direct.
+// Each log has one write in flight: what is appended meanwhile shares its next one, and no two writes in flight cover the
+// same block. Different logs' writes overlap, and the device merges their flushes.
+//
+// A batch ends anywhere, and a direct write covers whole blocks. So the block in which the last write ended is kept
+// (directState.tail) and written again in front of the next; the rest of the last block is zeros until then, and no
+// reader looks behind Segment.Size.
+//
+//	|<- tail: written again ->|<- run ->|<- zeros ->|
+//	block boundary            position              block boundary
+type committer struct {
+	e *Engine
+	q fs.Queue
+
+	mu     sync.Mutex
+	inbox  []*Log
+	closed bool
+
+	// What follows is owned by the goroutine.
+	flying  map[uint64]flight // by tag
+	tag     uint64
+	full    []*Log // wait for room in the queue
+	zeros   []byte // what is laid ahead
+	filling int    // logs that zeros are being laid for
+	done    chan struct{}
+}
+
+// A flight is a write that is with the kernel.
+type flight struct {
+	log   *Log
+	zeros int64 // laid ahead, by this one: it ends there; 0 for a write of records
+}
+
+// queueDepth bounds the writes in flight of a directory, zero-filling included.
+const queueDepth = 128
+
+// directState is a log's part in it, owned by whoever has the log as its writer.
+type directState struct {
+	seg  *segment.Segment // that tail and zero are of
+	left []*run           // taken and not written yet
+	tail []byte           // the bytes of the file's last block that is not full
+	zero ahead
+}
+
+// committer returns the direct writer, starting it on first use.
+func (e *Engine) committer() *committer {
+	e.direct.once.Do(func() {
+		q, err := e.fs.NewQueue(queueDepth)
+		if err != nil {
+			if !errors.Is(err, fs.ErrUnsupported) {
+				e.log.Warn("no ring for direct writes", "error", err)
+			}
+			e.log.Info("io_uring is not to be had: durable appends of many logs cost more for it", "dir", e.opt.Dir)
+			q = fs.NewPlainQueue(queueDepth)
+		}
+		c := &committer{e: e, q: q, flying: map[uint64]flight{}, done: make(chan struct{})}
+		e.direct.c = c
+		go c.run()
+	})
+	return e.direct.c
+}
+
+// lazyCommitter is the direct writer once it is wanted.
+type lazyCommitter struct {
+	once sync.Once
+	c    *committer
+}
+
+// wantsDirect reports whether a new segment of a log with that configuration is to be written directly.
+func (e *Engine) wantsDirect(c *Config) bool {
+	switch c.Writer {
+	case WriterBuffered:
+		return false
+	case WriterAuto:
+		if !c.Sync() {
+			return false
+		}
+	}
+	return true
+}
+
+// push hands a log over.
+func (c *committer) push(l *Log) {
+	c.mu.Lock()
+	c.inbox = append(c.inbox, l)
+	c.mu.Unlock()
+	c.q.Wake()
+}
+
+// run is the goroutine.
+func (c *committer) run() {
+	runtime.LockOSThread() // the ring has one thread
+	defer close(c.done)
+	var ended []fs.Completion
+	var begun []*Log
+	for {
+		c.mu.Lock()
+		begun, c.inbox = append(c.inbox, c.full...), begun[:0]
+		closed := c.closed
+		c.mu.Unlock()
+		c.full = c.full[:0]
+		if closed && len(begun) == 0 && len(c.flying) == 0 {
+			if err := c.q.Close(); err != nil {
+				c.e.log.Warn("close the ring", "error", err)
+			}
+			return
+		}
+		c.begin(begun)
+		clear(begun)
+		var err error
+		if ended, err = c.q.Wait(ended[:0]); err != nil {
+			c.broken(err)
+			return
+		}
+		c.end(ended)
+	}
+}
+
+// begin starts the writes of logs. A single one with nothing in flight is a plain write: a ring pays from two on.
+func (c *committer) begin(logs []*Log) {
+	if len(logs) == 1 && len(c.flying) == 0 {
+		c.writeAlone(logs[0])
+		return
+	}
+	for _, l := range logs {
+		c.next(l)
+	}
+}
+
+// next pushes the next write of a log, or leaves the log to whom nextDirect gave it.
+func (c *committer) next(l *Log) {
+	c.layZeros(l)
+	r := l.nextDirect()
+	if r == nil {
+		return
+	}
+	f, p, at, durable := l.block(r)
+	c.tag++
+	if !c.q.Push(f, p, at, durable, c.tag) {
+		c.full = append(c.full, l)
+		return
+	}
+	c.flying[c.tag] = flight{log: l}
+}
+
+// writeAlone writes for a log until nothing of it waits, or until others do.
+func (c *committer) writeAlone(l *Log) {
+	for {
+		r := l.nextDirect()
+		if r == nil {
+			return
+		}
+		f, p, at, durable := l.block(r)
+		l.written(r, f.Write(p, at, durable))
+		c.mu.Lock()
+		others := len(c.inbox) > 0
+		c.mu.Unlock()
+		if z := &l.w.direct.zero; others || z.small >= smallSeen && z.wants(l.w.direct.seg.Size()) {
+			c.next(l)
+			return
+		}
+	}
+}
+
+// end takes the ends of writes.
+func (c *committer) end(ended []fs.Completion) {
+	for _, e := range ended {
+		f, ok := c.flying[e.Tag]
+		if !ok {
+			continue
+		}
+		delete(c.flying, e.Tag)
+		if f.zeros > 0 {
+			c.zerosLaid(f, e.Err)
+			continue
+		}
+		f.log.written(f.log.w.direct.left[0], e.Err)
+		c.next(f.log)
+	}
+}
+
+// broken ends the writer after a failure of the ring itself: what is in flight is not known to have been written.
+func (c *committer) broken(err error) {
+	c.e.fail(fmt.Errorf("ring of %s: %w", c.e.opt.Dir, err))
+	for _, f := range c.flying {
+		f.log.w.direct.zero.flying = false
+		f.log.giveUp()
+	}
+	c.flying = nil
+	for {
+		c.mu.Lock()
+		logs, closed := c.inbox, c.closed
+		c.inbox = nil
+		c.mu.Unlock()
+		for _, l := range logs {
+			l.giveUp()
+		}
+		if closed {
+			return
+		}
+		time.Sleep(10 * time.Millisecond) // failing appends of a directory that is offline: nothing is urgent any more
+	}
+}
+
+// close lets the goroutine go once nothing is in flight.
+func (c *committer) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.q.Wake()
+	<-c.done
+}

@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/segment"
+)
+
+// nextDirect returns the log's next run for the direct writer. It returns nil where the log is out of its hands: nothing
+// is pending, or something is to be done first that waits for a disk (a new segment, say), which a writer of the pool
+// does and then gives the log back.
+func (l *Log) nextDirect() *run {
+	d := &l.w.direct
+	for {
+		if len(d.left) == 0 && !l.takeDirect() {
+			return nil
+		}
+		r := d.left[0]
+		switch {
+		case l.Err() != nil:
+			l.giveUp()
+			return nil
+		case len(r.buf) == 0 && !r.rolled:
+			l.answered(r)
+			continue
+		case l.blockedByZeros(r):
+			return nil // zerosLaid goes on
+		case r.rolled || !r.seg.Direct() || !r.seg.Open() || l.config.Load().Sync() && l.unflushed():
+			l.errand()
+			return nil
+		}
+		return r
+	}
+}
+
+// takeDirect takes what is pending, or lets the log go and reports false.
+func (l *Log) takeDirect() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.mu.idle.Broadcast()
+	d := &l.w.direct
+	if len(l.mu.pending) == 0 {
+		if d.zero.flying {
+			l.mu.parked = true // the zeros must be there before anybody else may touch the file
+		} else {
+			l.mu.busy = false
+		}
+		return false
+	}
+	d.left = append(d.left, l.mu.pending...)
+	clear(l.mu.pending)
+	l.mu.pending = l.mu.pending[:0]
+	return true
+}
+
+// errand hands the log to the pool, once no zeros are being laid.
+func (l *Log) errand() {
+	if l.w.direct.zero.flying {
+		l.w.direct.zero.errand = true
+		return
+	}
+	l.e.writers(l.config.Load()).push(l)
+}
+
+// unflushed reports whether records were written and not flushed.
+func (l *Log) unflushed() bool {
+	return l.flushed.Load().offset < l.high.Load().offset || l.w.names.Load()
+}
+
+// block lays out the blocks of a run's write: see committer.
+func (l *Log) block(r *run) (f fs.File, p []byte, at int64, durable bool) {
+	head := int(r.position % fs.BlockSize)
+	if head != len(l.w.direct.tail) {
+		panic(fmt.Sprintf("engine: %d bytes of the last block of %s are kept at position %d", len(l.w.direct.tail), r.seg.Path(), r.position))
+	}
+	f, err := r.seg.Writer(fs.Direct)
+	if err != nil {
+		panic(err) // it is open: nextDirect has looked
+	}
+	mem := r.mem.bytes
+	copy(mem[:head], l.w.direct.tail)
+	n := head + len(r.buf)
+	end := (n + fs.BlockSize - 1) / fs.BlockSize * fs.BlockSize
+	clear(mem[n:end])
+	return f, mem[:end], r.position - int64(head), l.config.Load().Sync()
+}
+
+// written takes the end of a run's direct write, moves the marks and answers.
+func (l *Log) written(r *run, err error) {
+	if err == nil {
+		err = l.advance(r)
+	}
+	if err != nil {
+		l.e.fail(fmt.Errorf("write %d bytes at position %d of %s: %w", len(r.buf), r.position, r.seg.Path(), err))
+	}
+	l.answered(r)
+}
+
+func (l *Log) advance(r *run) error {
+	cfg := l.config.Load()
+	d := &l.w.direct
+	end := r.position + int64(len(r.buf))
+	mem := r.mem.bytes[:int(r.position%fs.BlockSize)+len(r.buf)]
+	d.tail = append(d.tail[:0], mem[len(mem)-int(end%fs.BlockSize):]...)
+	d.zero.passed(end)
+	d.zero.seen(len(r.buf), cfg.Sync())
+	r.seg.Extend(end)
+	m := &mark{r.end, r.seg, end}
+	l.w.bytes.Add(int64(len(r.buf)))
+	l.w.messages.Add(r.messages)
+	switch {
+	case cfg.Sync():
+		l.w.bytes.Store(0)
+		l.w.messages.Store(0)
+		l.raiseFlushed(m)
+	case cfg.FlushMessages > 1 && l.w.messages.Load() >= cfg.FlushMessages:
+		if err := l.flushTo(m); err != nil {
+			return err
+		}
+	}
+	l.high.Store(m)
+	if cfg.Sync() {
+		l.noteDirty()
+	} else {
+		l.arrangeFlush(cfg)
+	}
+	return nil
+}
+
+// answered acknowledges the first of the runs that are left, and takes it off.
+func (l *Log) answered(r *run) {
+	d := &l.w.direct
+	l.acknowledge(d.left[:1])
+	n := copy(d.left, d.left[1:])
+	d.left[n] = nil
+	d.left = d.left[:n]
+	l.mu.Lock()
+	l.mu.idle.Broadcast()
+	l.mu.Unlock()
+}
+
+// giveUp refuses everything that waits, for a directory that is offline.
+func (l *Log) giveUp() {
+	d := &l.w.direct
+	for {
+		for len(d.left) > 0 {
+			l.answered(d.left[0])
+		}
+		if !l.takeDirect() {
+			return
+		}
+	}
+}
+
+// prepareDirect makes the segment of a run ready for direct writes, in the pool. Where its file system has no direct
+// writes the segment is written through the page cache.
+func (l *Log) prepareDirect(r *run) error {
+	if r.rolled {
+		if err := l.seal(r); err != nil {
+			return err
+		}
+	}
+	if !l.w.made.Load() {
+		if err := l.makeFolder(); err != nil {
+			return err
+		}
+	}
+	if !r.seg.Open() {
+		_, err := l.openActive(r.seg, fs.Direct)
+		if errors.Is(err, fs.ErrUnsupported) {
+			l.e.log.Info("no direct writes on this file system", "dir", l.e.opt.Dir)
+			r.seg.SetDirect(false)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := l.loadTail(r.seg); err != nil {
+			return err
+		}
+	}
+	r.rolled = false
+	if l.config.Load().Sync() {
+		if err := l.flushTo(l.high.Load()); err != nil {
+			return err
+		}
+		return l.syncNames()
+	}
+	return nil
+}
+
+// loadTail reads the last block of a segment's file, where that is not full.
+func (l *Log) loadTail(s *segment.Segment) error {
+	d := &l.w.direct
+	size := s.Size()
+	d.seg = s
+	d.zero = ahead{end: (size + fs.BlockSize - 1) / fs.BlockSize * fs.BlockSize}
+	d.tail = make([]byte, size%fs.BlockSize, fs.BlockSize)
+	if len(d.tail) == 0 {
+		return nil
+	}
+	f, err := s.Acquire()
+	if err != nil {
+		return err
+	}
+	defer s.Release()
+	if _, err := f.ReadAt(d.tail, size-int64(len(d.tail))); err != nil {
+		return fmt.Errorf("read the last block of %s: %w", s.Path(), err)
+	}
+	return nil
+}
