@@ -106,6 +106,9 @@ func (s *Server) supported() error {
 	if len(s.cfg.Voters) > 1 {
 		return fmt.Errorf("controller.quorum.voters: %d voters, and this version is a cluster of one", len(s.cfg.Voters))
 	}
+	if s.cfg.Authorizer != "" {
+		return fmt.Errorf("authorizer.class.name: %s, and this version has no authorizer: everybody may do everything", s.cfg.Authorizer)
+	}
 	for _, l := range s.cfg.Network.Listeners {
 		if l.Protocol != "PLAINTEXT" {
 			return fmt.Errorf("listeners: %s is %s, and this version serves PLAINTEXT", l.Name, l.Protocol)
@@ -217,8 +220,14 @@ func (s *Server) register(ctx context.Context, id metadata.ID) error {
 		}
 		b.Endpoints = append(b.Endpoints, e)
 	}
-	return s.meta.Update(ctx, func(*metadata.Image) ([]metadata.Record, error) {
-		return []metadata.Record{metadata.BrokerRecord{Broker: b}}, nil
+	return s.meta.Update(ctx, func(img *metadata.Image) ([]metadata.Record, error) {
+		records := []metadata.Record{metadata.BrokerRecord{Broker: b}}
+		if len(img.Brokers()) == 0 {
+			// Kafka fixes the default of a new cluster, so that all brokers have the same (KIP-966).
+			records = append(records, metadata.ConfigRecord{
+				Resource: metadata.Resource{Type: metadata.ResourceBroker}, Key: "min.insync.replicas", Value: "1"})
+		}
+		return records, nil
 	})
 }
 

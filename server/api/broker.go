@@ -41,6 +41,7 @@ func (b *Broker) Layers() config.Layers {
 		Dynamic:        img.Configs(metadata.ResourceBroker, strconv.Itoa(int(b.NodeID))),
 		DynamicDefault: img.Configs(metadata.ResourceBroker, ""),
 		Static:         b.Static,
+		ELR:            true,
 	}
 }
 

@@ -16,10 +16,10 @@ const (
 	magicAt = 16
 )
 
-// refusal is what Kafka checks of a request before it looks at a log.
-type refusal struct{ code int16 }
+// requestFault is what Kafka checks of a request before it looks at a log.
+type requestFault struct{ code int16 }
 
-func (r refusal) Error() string { return kerr.ErrorForCode(r.code).Error() }
+func (r requestFault) Error() string { return kerr.ErrorForCode(r.code).Error() }
 
 // checkRequest holds the records against the rules of the request's version: one batch of magic 2.
 func (part *producePart) checkRequest() error {
@@ -28,24 +28,24 @@ func (part *producePart) checkRequest() error {
 		if len(b) > magicAt && b[magicAt] > 2 {
 			return nil // Prepare says what is wrong with it
 		}
-		return refusal{kerr.InvalidRecord.Code}
+		return requestFault{kerr.InvalidRecord.Code}
 	}
 	if b[magicAt] != 2 {
 		if b[magicAt] > 2 {
 			return nil
 		}
-		return refusal{kerr.InvalidRecord.Code}
+		return requestFault{kerr.InvalidRecord.Code}
 	}
 	size := int64(int32(binary.BigEndian.Uint32(b[8:]))) + 12
 	if size >= record.HeaderSize && size != int64(len(b)) {
-		return refusal{kerr.InvalidRecord.Code} // a second batch, or the first is cut off
+		return requestFault{kerr.InvalidRecord.Code} // a second batch, or the first is cut off
 	}
 	batch := record.Batch(b)
 	if batch.Codec() == record.Zstd && part.req.r.Version < 7 {
-		return refusal{kerr.UnsupportedCompressionType.Code}
+		return requestFault{kerr.UnsupportedCompressionType.Code}
 	}
 	if batch.IsTransactional() {
-		return refusal{kerr.InvalidTxnState.Code}
+		return requestFault{kerr.InvalidTxnState.Code}
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func (p *produceRequest) deniedTransaction() bool {
 
 // refused notes why the records are not appended, and returns the code.
 func (part *producePart) refused(err error) int16 {
-	var r refusal
+	var r requestFault
 	if errors.As(err, &r) {
 		if r.code == kerr.InvalidTxnState.Code {
 			part.message = "The partition is not part of an ongoing transaction of this producer"
