@@ -111,6 +111,7 @@ func TestAChainThatSkipsSuccessesHasOneCompletion(t *testing.T) {
 
 func TestAMisusedChainPanics(t *testing.T) {
 	for name, flags := range map[string][]Flags{
+		"skip and hard link":   {IOHardlink | CQESkipSuccess, 0},
 		"no end":               {IOLink},
 		"no end, hard":         {0, IOHardlink},
 		"skip without a link":  {CQESkipSuccess},
@@ -129,6 +130,12 @@ func TestAMisusedChainPanics(t *testing.T) {
 			panics(t, func() { r.Submit() })
 		})
 	}
+	t.Run("skip and link timeout", func(t *testing.T) {
+		r := owned(t, Options{})
+		r.GetSQE().PrepNop().SetFlags(IOLink | CQESkipSuccess)
+		r.GetSQE().PrepLinkTimeout(time.Second, 0)
+		panics(t, func() { r.Submit() })
+	})
 }
 
 // The kernel can run out of memory between two entries of a chain. Entering with a smaller count does the same.

@@ -15,7 +15,7 @@ func (r *Ring) Close() error {
 	if r.closed {
 		return ErrClosed
 	}
-	err := r.drain()
+	err := errors.Join(r.drain(), r.UnregisterRingFd()) // a registered descriptor would keep the ring alive
 	r.closed = true
 	r.sqes, r.times, r.spilled, r.arg, r.wait = nil, nil, nil, nil, nil
 	return errors.Join(err, r.rings.unmap(), r.freeSide(), unix.Close(r.fd))

@@ -48,7 +48,8 @@ const (
 	Async Flags = 1 << 4
 	// CQESkipSuccess suppresses the completion of a success (5.17). A chain uses it on all of its entries but the last
 	// or on none: then each chain ends with exactly one completion, that of the first failure (those after it are
-	// silent) or that of the last entry. Submit panics on any other use, because nobody could count what is in flight.
+	// silent) or that of the last entry. Submit panics on any other use, with hard links and with link timeouts, because
+	// nobody could count what is in flight.
 	CQESkipSuccess Flags = 1 << 6
 )
 

@@ -42,40 +42,26 @@ func (r *Ring) submit(want int, timeout time.Duration) (taken int, err error) {
 	if timeout >= 0 && want > 0 {
 		deadline = time.Now().Add(timeout)
 	}
-	starved := 0
-	for {
-		pending := r.SQReady()
-		missing := max(want-r.CQReady(), 0)
-		if pending == 0 && missing == 0 {
-			return taken, nil
+	for starved := 0; ; {
+		pending, waitFor, err := r.plan(want)
+		if err != nil || pending == 0 && r.CQReady() >= want {
+			return taken, err
 		}
-		if missing > 0 {
-			missing = min(missing, r.due()) // or the kernel would wait for what cannot come
-			if missing == 0 && pending == 0 && !r.kernelHolds() {
-				return taken, ErrIdle
-			}
-		}
-		n, errno := r.enterOnce(pending, missing, deadline)
+		n, errno := r.enterOnce(pending, waitFor, deadline)
 		taken += n
 		switch errno {
 		case 0, unix.EINTR, unix.ETIME:
-			if r.CQReady() >= want {
-				break
-			}
-			if r.cqQueued() == len(r.cqes) {
-				r.spill() // the kernel does not wait for more than fit
-			}
-			// The kernel says ETIME only where the queue is empty, and 0 where it holds too few.
-			if !deadline.IsZero() && r.SQReady() == 0 && !time.Now().Before(deadline) {
+			if r.cameTooLate(want, deadline) {
 				return taken, unix.ETIME
 			}
 		case unix.EBUSY, unix.EAGAIN:
-			if !r.spill() {
-				if starved++; starved > maxStarved {
-					return taken, fmt.Errorf("uring: submit %d entries: %w", pending, errno)
-				}
-				r.pause()
+			if r.spill() {
+				continue
 			}
+			if starved++; starved > maxStarved {
+				return taken, fmt.Errorf("uring: submit %d entries: %w", pending, errno)
+			}
+			r.pause()
 		case unix.EBADR:
 			return taken, ErrDropped
 		default:
@@ -87,26 +73,51 @@ func (r *Ring) submit(want int, timeout time.Duration) (taken int, err error) {
 	}
 }
 
+// plan returns how many entries the next call submits, and for how many completions in the queue it waits: enough for
+// want, but no more than can come, or the kernel would wait forever. 0 is not to wait. Without DEFER_TASKRUN completions
+// arrive at any time, so all is reckoned from one look at the queue.
+func (r *Ring) plan(want int) (pending, waitFor int, err error) {
+	queued := r.cqQueued()
+	ready := len(r.spilled) + queued
+	pending = r.SQReady()
+	if want <= ready {
+		return pending, 0, nil
+	}
+	due := r.due(ready)
+	if due == 0 && pending == 0 && !r.kernelHolds() {
+		return 0, 0, ErrIdle
+	}
+	return pending, min(queued+min(want-ready, due), len(r.cqes)), nil
+}
+
+// cameTooLate reports whether the time is up and completions are missing still. The kernel says ETIME only where its
+// queue is empty, and 0 where it holds too few. It never waits for more than fit, so a full queue is emptied here.
+func (r *Ring) cameTooLate(want int, deadline time.Time) bool {
+	if r.CQReady() >= want {
+		return false
+	}
+	if r.cqQueued() == len(r.cqes) {
+		r.spill()
+	}
+	return !deadline.IsZero() && r.SQReady() == 0 && !time.Now().Before(deadline)
+}
+
 // enterOnce makes one call of io_uring_enter and accounts for what the kernel took. The wait is in the same call as the
 // submission, so that a commit costs one system call.
-func (r *Ring) enterOnce(pending, missing int, deadline time.Time) (int, unix.Errno) {
-	minComplete, flags := 0, r.enterFlags
+func (r *Ring) enterOnce(pending, waitFor int, deadline time.Time) (int, unix.Errno) {
+	flags := r.enterFlags
 	var arg unsafe.Pointer
 	var argSize uintptr
-	if missing > 0 || r.kernelHolds() {
+	if waitFor > 0 || r.kernelHolds() {
 		flags |= enterGetEvents
-		// The kernel counts completions that lie in its queue, and what was spilled no longer does.
-		if missing > 0 {
-			minComplete = min(missing+r.cqQueued(), len(r.cqes))
-		}
 	}
-	if minComplete > 0 && !deadline.IsZero() {
+	if waitFor > 0 && !deadline.IsZero() {
 		flags |= enterExtArg
 		r.wait.set(time.Until(deadline))
 		*r.arg = getEventsArg{ts: uint64(uintptr(unsafe.Pointer(r.wait)))}
 		arg, argSize = unsafe.Pointer(r.arg), unsafe.Sizeof(*r.arg)
 	}
-	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.enterFd), uintptr(pending), uintptr(minComplete),
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.enterFd), uintptr(pending), uintptr(waitFor),
 		uintptr(flags), uintptr(arg), argSize)
 	return r.account(), errno
 }
@@ -125,7 +136,8 @@ func (r *Ring) publish() {
 	atomic.StoreUint32(r.sqTail, r.nextSQE)
 }
 
-// checkSkip panics where CQESkipSuccess is not used on all entries of a chain but the last.
+// checkSkip panics where CQESkipSuccess is not used on all entries of a chain but the last, or where a chain with it could
+// have two completions all the same: after a hard link, or by a link timeout.
 func (r *Ring) checkSkip(i uint32, f Flags, linked bool) {
 	skips := f&CQESkipSuccess != 0
 	if skips && (!linked || r.features&FeatCQESkip == 0 || r.flags&SetupSubmitAll == 0) {
@@ -134,12 +146,14 @@ func (r *Ring) checkSkip(i uint32, f Flags, linked bool) {
 	if !linked {
 		return
 	}
-	next := r.entries[(i+1)&r.sqMask].Flags
-	nextEnds := next&(IOLink|IOHardlink) == 0
-	if nextEnds == (next&CQESkipSuccess != 0) || !nextEnds && skips != (next&CQESkipSuccess != 0) {
-		if skips || next&CQESkipSuccess != 0 {
-			panic("uring: CQESkipSuccess has to be on all entries of a chain but the last, or on none")
-		}
+	next := &r.entries[(i+1)&r.sqMask]
+	nextSkips := next.Flags&CQESkipSuccess != 0
+	nextEnds := next.Flags&(IOLink|IOHardlink) == 0
+	if nextEnds && nextSkips || !nextEnds && nextSkips != skips {
+		panic("uring: CQESkipSuccess has to be on all entries of a chain but the last, or on none")
+	}
+	if skips && (f&IOHardlink != 0 || next.OpCode == OpLinkTimeout) {
+		panic("uring: CQESkipSuccess in a chain with a hard link or a link timeout")
 	}
 }
 
@@ -178,15 +192,15 @@ func (r *Ring) breakSplitChain(head uint32) {
 }
 
 // due returns how many completions are still to come at least: one for each entry that is in flight or prepared, without
-// those that are waiting to be reaped.
-func (r *Ring) due() int {
+// the ready oldest ones that are waiting to be reaped.
+func (r *Ring) due(ready int) int {
 	n := r.inFlight
 	for i := r.submitted; i != r.nextSQE; i++ {
 		if r.entries[i&r.sqMask].Flags&CQESkipSuccess == 0 {
 			n++
 		}
 	}
-	for i := range r.CQReady() {
+	for i := range ready {
 		if !r.at(i).More() {
 			n--
 		}
@@ -205,7 +219,7 @@ func (r *Ring) pause() {
 		time.Sleep(starvedPause)
 		return
 	}
-	r.enterOnce(0, 1, time.Now().Add(starvedPause))
+	r.enterOnce(0, r.cqQueued()+1, time.Now().Add(starvedPause))
 }
 
 // enterFailed turns an errno of io_uring_enter that is not handled into an error, or a panic where it is a bug.

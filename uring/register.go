@@ -83,9 +83,9 @@ func (r *Ring) UnregisterBuffers() error {
 }
 
 // RegisterRingFd makes the owner's calls a little cheaper (5.18): the kernel need not look the descriptor up each time.
-// It holds for the calling thread alone, which becomes the owner.
+// It holds for the calling thread alone, which becomes the owner. A second call does nothing.
 func (r *Ring) RegisterRingFd() error {
-	if err := r.bind(); err != nil {
+	if err := r.bind(); err != nil || r.enterFlags&enterRegisteredRing != 0 {
 		return err
 	}
 	arg := struct {

@@ -3,6 +3,7 @@ package uring
 import (
 	"errors"
 	"os"
+	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -95,8 +96,28 @@ func TestARegisteredRingDescriptorWorks(t *testing.T) {
 	if res := result(t, r); res != 0 {
 		t.Fatal(res)
 	}
-	if err := r.RegisterRingFd(); err != nil { // and Close undoes it
-		t.Fatal(err)
+}
+
+// A thread has room for 16 of them.
+func TestCloseGivesTheRegisteredDescriptorBack(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for i := range 40 {
+		r, err := New(Options{Entries: 1})
+		if err != nil {
+			t.Skip(err)
+		}
+		if err := r.RegisterRingFd(); i == 0 && err != nil {
+			t.Skip(errors.Join(err, r.Close())) // 5.18
+		} else if err != nil {
+			t.Fatalf("ring %d: %v", i, err)
+		}
+		if err := r.RegisterRingFd(); err != nil { // registered already
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
