@@ -145,7 +145,7 @@ func (s *Server) openEngine(static *config.Static) (err error) {
 		Dir:                  s.dir,
 		Logger:               s.log,
 		OnAdvance:            partition.Advanced,
-		MemoryBytes:          e.MemoryBytes,
+		MemoryBytes:          memoryBudget(e.MemoryBytes) / 2,
 		SyncMethod:           syncMethod(e.SyncMethod),
 		RetentionInterval:    time.Duration(s.cfg.Logs.RetentionCheckMs) * time.Millisecond,
 		ProducerIDExpiration: time.Duration(s.cfg.Logs.ProducerIDExpirationMs) * time.Millisecond,
@@ -187,7 +187,7 @@ func (s *Server) listen() (err error) {
 		IdleTimeout:         time.Duration(n.IdleMs) * time.Millisecond,
 		MaxPending:          int(n.PendingRequests),
 		MaxPendingBytes:     int(n.PendingBytes),
-		Memory:              s.cfg.Engine.MemoryBytes,
+		Memory:              memoryBudget(s.cfg.Engine.MemoryBytes) / 2,
 		Logger:              s.log,
 	}
 	for _, l := range n.Listeners {
