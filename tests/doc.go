@@ -1,0 +1,14 @@
+// Package tests holds what is tested on zurau as a whole. Each package of the project has its own tests beside its
+// code; here are those that need more than one room:
+//
+//	house    the arrows between the rooms, and the pages at the root, are as they say
+//	broker   a zurau process for a test: built, started, killed, started again (not a test by itself)
+//	clients  franz-go, sarama and kafka-go against a zurau process
+//	kill     a zurau process that is killed while it is written to; clients that read slowly or never
+//
+// All of them run in `go test ./...`, with nothing but Go installed. They wait for events (the broker's ready line, an
+// answer), never for a length of time, and assert nothing about speed. Two variables change what they do:
+//
+//	ZURAU_BINARY=FILE  test this binary, not one that is built from the tree
+//	ZURAU_LONG=1       as many rounds, clients and bytes as a release wants, instead of a few seconds' worth
+package tests
