@@ -41,8 +41,8 @@ type Options struct {
 	// uses SyncFdatasync until it knows.
 	SyncMethod SyncMethod
 
-	// MemoryBytes bounds the bytes that are appended but not written; 0 is 256 MiB. Beyond it Append refuses with
-	// ErrBusy, and Ready says when to try again.
+	// MemoryBytes bounds the bytes that are appended but not written; 0 is 256 MiB. Beyond it Busy says so and Ready when
+	// it is over; beyond twice as much Append refuses with ErrBusy.
 	MemoryBytes int64
 
 	// CheckpointInterval is the longest time for which written records may lie beyond the recovery point, and so bounds

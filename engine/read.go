@@ -46,6 +46,16 @@ func (r *Range) Release() {
 // watermark. With whole, the first batch comes as a whole even if it is larger; without it nothing comes then. At the high
 // watermark the range is empty. ErrOffsetOutOfRange is returned below the log start offset and above the end.
 func (l *Log) Read(offset int64, maxBytes int, whole bool) (Range, error) {
+	return l.read(offset, maxBytes, whole, false)
+}
+
+// ReadNoWait is Read for who must not wait for a disk: where the place of the batch cannot be found in memory it returns
+// ErrWouldBlock. The bytes of the range itself may still be on the disk alone.
+func (l *Log) ReadNoWait(offset int64, maxBytes int, whole bool) (Range, error) {
+	return l.read(offset, maxBytes, whole, true)
+}
+
+func (l *Log) read(offset int64, maxBytes int, whole, noWait bool) (Range, error) {
 	h := l.readable()
 	r := Range{LogStartOffset: l.start.Load(), HighWatermark: h.offset}
 	if p := l.corrupt.Load(); p != nil {
@@ -66,7 +76,7 @@ func (l *Log) Read(offset int64, maxBytes int, whole bool) (Range, error) {
 		return r, fmt.Errorf("read %s at offset %d: %w", l.name, offset, ErrOffsetOutOfRange) // retention was faster
 	}
 	for ; i < len(segs); i++ {
-		err := r.find(segs[i], h, offset, maxBytes, whole)
+		err := r.find(segs[i], h, offset, maxBytes, whole, noWait)
 		if err != io.EOF {
 			return r, err
 		}
@@ -76,7 +86,7 @@ func (l *Log) Read(offset int64, maxBytes int, whole bool) (Range, error) {
 }
 
 // find sets the range to the batches of one segment, or returns io.EOF where it has none from offset on.
-func (r *Range) find(s *segment.Segment, h *mark, offset int64, maxBytes int, whole bool) error {
+func (r *Range) find(s *segment.Segment, h *mark, offset int64, maxBytes int, whole, noWait bool) error {
 	end := s.Size()
 	if s == h.seg {
 		end = h.position
@@ -87,7 +97,11 @@ func (r *Range) find(s *segment.Segment, h *mark, offset int64, maxBytes int, wh
 	if err != nil {
 		return err
 	}
-	p, err := s.Find(f, offset, end)
+	var from io.ReaderAt = f
+	if n, ok := f.(fs.NoWaiter); ok && noWait {
+		from = readNoWait{n}
+	}
+	p, err := s.Find(from, offset, end)
 	if err != nil {
 		s.Release()
 		return err
@@ -102,4 +116,17 @@ func (r *Range) find(s *segment.Segment, h *mark, offset int64, maxBytes int, wh
 	}
 	r.File, r.Position, r.Size, r.seg = f, p.Position, int(size), s
 	return nil
+}
+
+// ErrWouldBlock is returned by ReadNoWait where Read would wait for a disk.
+var ErrWouldBlock = fs.ErrWouldBlock
+
+// readNoWait reads what is in memory.
+type readNoWait struct{ f fs.NoWaiter }
+
+func (r readNoWait) ReadAt(p []byte, at int64) (int, error) {
+	if err := r.f.ReadNoWait(p, at); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -85,7 +85,7 @@ func (e *Engine) reserve(n int64) error {
 		e.space.left.Add(n)
 		return ErrNoSpace
 	}
-	if w := e.waiting.Add(n); w > e.opt.MemoryBytes && w > n {
+	if w := e.waiting.Add(n); w > 2*e.opt.MemoryBytes && w > n {
 		e.waiting.Add(-n)
 		e.space.left.Add(n)
 		return ErrBusy
@@ -106,6 +106,10 @@ type ready struct {
 	mu   sync.Mutex
 	wait []func()
 }
+
+// Busy reports whether so many bytes wait to be written that more should wait for Ready. Appends are taken all the same,
+// up to twice that, since those who look may be many.
+func (e *Engine) Busy() bool { return e.waiting.Load() > e.opt.MemoryBytes }
 
 // Ready calls f once when appends have room again after ErrBusy: at once if they have. f must not block.
 func (e *Engine) Ready(f func()) {

@@ -290,11 +290,11 @@ func (s *Server) abandon() (err error) {
 	if s.cancel != nil {
 		s.cancel()
 	}
-	if s.broker != nil {
-		s.broker.Close()
-	}
 	if s.engine != nil {
 		err = errors.Join(err, s.engine.Close())
+	}
+	if s.broker != nil {
+		s.broker.Close() // after the engine, whose last completions may still give its workers something to do
 	}
 	if s.meta != nil {
 		err = errors.Join(err, s.meta.Close())

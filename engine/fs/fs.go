@@ -14,6 +14,9 @@ var ErrUnsupported = errors.New("not supported here")
 // ErrLocked is returned by Lock where somebody else holds the lock, this process included.
 var ErrLocked = errors.New("in use: another process holds this lock")
 
+// ErrWouldBlock is returned by ReadNoWait for bytes that would have to come from a disk.
+var ErrWouldBlock = errors.New("the bytes are not in memory")
+
 // Open flags that have no portable name in package os. They are combined with os.O_RDWR, os.O_CREATE, os.O_EXCL.
 const (
 	// Direct asks for O_DIRECT: buffers, positions and lengths are multiples of BlockSize.
@@ -67,6 +70,12 @@ type File interface {
 	Map(size int) (Mapping, error)
 	// Close closes the descriptor. Unflushed write errors may be lost with it: Datasync first.
 	Close() error
+}
+
+// NoWaiter is a File that can be read without waiting for a disk. Not every File is one.
+type NoWaiter interface {
+	// ReadNoWait is ReadAt for bytes that are in memory, and ErrWouldBlock where they are not all.
+	ReadNoWait(p []byte, at int64) error
 }
 
 // Mapping is a read-only memory mapping of a file.

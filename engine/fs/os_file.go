@@ -103,6 +103,22 @@ func (f *file) ReadAt(p []byte, at int64) (int, error) {
 	return read, nil
 }
 
+// ReadNoWait implements NoWaiter.
+func (f *file) ReadNoWait(p []byte, at int64) error {
+	if err := f.enter(); err != nil {
+		return f.fail("read", err)
+	}
+	defer f.leave()
+	n, err := unix.Preadv2(f.fd, [][]byte{p}, at, unix.RWF_NOWAIT)
+	if err == nil && n == len(p) {
+		return nil
+	}
+	if err == nil || err == unix.EAGAIN || err == unix.EOPNOTSUPP || err == unix.EINTR {
+		return ErrWouldBlock
+	}
+	return f.fail("read", err)
+}
+
 func (f *file) Write(p []byte, at int64, durable bool) error {
 	if err := f.enter(); err != nil {
 		return f.fail("write", err)

@@ -4,14 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
-	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/record"
 )
 
 // scanBytes is how much a scan reads at once: an index interval and some headers, so that finding an offset behind an
 // index entry is one read.
 const scanBytes = 8 << 10
+
+// scratches are the buffers of scans, which are part of every read.
+var scratches = sync.Pool{New: func() any { return new([scanBytes]byte) }}
 
 // A Place is one batch in the log file.
 type Place struct {
@@ -23,7 +26,7 @@ type Place struct {
 }
 
 // Find returns the first batch whose last offset is at least offset, among the whole batches below end, or io.EOF.
-func (s *Segment) Find(f fs.File, offset, end int64) (Place, error) {
+func (s *Segment) Find(f io.ReaderAt, offset, end int64) (Place, error) {
 	_, at, err := s.index.Lookup(offset)
 	if err != nil {
 		return Place{}, err
@@ -43,7 +46,7 @@ func (s *Segment) Find(f fs.File, offset, end int64) (Place, error) {
 }
 
 // FindTime returns the first batch below end that holds a timestamp of at least t at or after offset from, or io.EOF.
-func (s *Segment) FindTime(f fs.File, t, from, end int64) (Place, error) {
+func (s *Segment) FindTime(f io.ReaderAt, t, from, end int64) (Place, error) {
 	_, entry, err := s.times.Lookup(t)
 	if err != nil {
 		return Place{}, err
@@ -65,8 +68,10 @@ func (s *Segment) FindTime(f fs.File, t, from, end int64) (Place, error) {
 
 // Headers calls visit for each batch from position at to end, with its header only, until visit returns false. It
 // returns io.ErrUnexpectedEOF for a batch that ends beyond end.
-func Headers(f fs.File, at, end int64, visit func(Place, record.Batch) bool) error {
-	buf := make([]byte, scanBytes)
+func Headers(f io.ReaderAt, at, end int64, visit func(Place, record.Batch) bool) error {
+	scratch := scratches.Get().(*[scanBytes]byte)
+	defer scratches.Put(scratch)
+	buf := scratch[:]
 	var window []byte // of the file, starting at start
 	start := at
 	for at+header <= end {
@@ -103,7 +108,7 @@ const maxBatch = 1<<31 - 1
 // Batches calls visit for each whole batch from position at to the end of the file, size, with all its bytes checked,
 // and returns where the last good one ends. The error says why it stopped there: nil at the end, io.ErrUnexpectedEOF
 // in the middle of a batch, a *record.Error for a batch that is not what it says, or visit's.
-func Batches(f fs.File, at, size int64, visit func(position int64, b record.Batch) error) (int64, error) {
+func Batches(f io.ReaderAt, at, size int64, visit func(position int64, b record.Batch) error) (int64, error) {
 	buf := make([]byte, 1<<20)
 	var window []byte
 	start := at

@@ -204,6 +204,11 @@ func (s *Segment) FlushIndexes(durable bool) error {
 // entries out of memory. The log's lock must be held, and no more Notes follow.
 func (s *Segment) SealIndexes() error {
 	s.noteTime()
+	s.files.Lock()
+	if s.files.read != nil && s.Direct() {
+		_ = s.files.read.Advise(false) // a hint, of no consequence where it is refused
+	}
+	s.files.Unlock()
 	if err := s.index.Seal(); err != nil {
 		return err
 	}
@@ -235,6 +240,12 @@ func (s *Segment) Acquire() (fs.File, error) {
 			return nil, err
 		}
 		s.files.read = f
+		if s.Direct() {
+			// Reading ahead would bring in pages behind the records, and a direct write into those is slow.
+			if err := f.Advise(true); err != nil {
+				return nil, err
+			}
+		}
 	}
 	s.files.readers++
 	return s.files.read, nil

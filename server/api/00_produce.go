@@ -65,18 +65,29 @@ func (b *Broker) produce(r *wire.Request) error {
 	if err := p.parse(); err != nil {
 		return err
 	}
-	if p.mustUnpack() {
-		r.Hold()
-		if err := p.parse(); err != nil { // again, in the copy that Hold made
-			return err
-		}
-		b.workers.do(func() {
-			p.append()
-			r.Started()
-		})
-		return nil
+	switch {
+	case b.Engine.Busy():
+		// The disk is slower than the clients: this connection waits, and netio stops reading from it.
+		return p.later(b.Engine.Ready)
+	case p.mustUnpack():
+		return p.later(func(f func()) { f() })
 	}
 	p.append()
+	return nil
+}
+
+// later has a worker append, when it is told. Requests that follow on the connection wait.
+func (p *produceRequest) later(when func(func())) error {
+	p.r.Hold()
+	if err := p.parse(); err != nil { // again, in the copy that Hold made
+		return err
+	}
+	when(func() {
+		p.b.workers.do(func() {
+			p.append()
+			p.r.Started()
+		})
+	})
 	return nil
 }
 

@@ -73,11 +73,13 @@ type fetchRequest struct {
 	want    []wanted
 	denied  int16 // a code for all partitions
 
-	mu    sync.Mutex
-	got   []fetched
-	done  bool
-	timer *time.Timer
-	parts []*partition.Partition // that it waits for
+	mu     sync.Mutex
+	got    []fetched
+	done   bool
+	noWait bool // the look must not wait for a disk
+	cold   bool // and so it did not see all
+	timer  *time.Timer
+	parts  []*partition.Partition // that it waits for
 }
 
 func (b *Broker) fetch(r *wire.Request) error {
@@ -90,19 +92,30 @@ func (b *Broker) fetch(r *wire.Request) error {
 		f.refuse(code)
 		return nil
 	}
+	f.first(true)
+	return nil
+}
+
+// first looks for the first time. Where that would wait for a disk, a reader does it.
+func (f *fetchRequest) first(noWait bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.look() || f.limits.maxWait <= 0 || len(f.want) == 0 {
+	f.noWait = noWait
+	enough := f.look()
+	switch {
+	case f.cold:
+		f.b.readers.do(func() { f.first(false) })
+	case enough || f.limits.maxWait <= 0 || len(f.want) == 0:
 		f.answer()
-		return nil
+	default:
+		f.wait()
 	}
-	f.wait()
-	return nil
 }
 
 // look reads what is there, and reports whether the request can be answered with it. f is locked.
 func (f *fetchRequest) look() bool {
 	f.drop()
+	f.cold = false
 	left, whole, total, urgent := int64(f.limits.maxBytes), true, int64(0), false
 	for i := range f.want {
 		g := f.read(&f.want[i], left, whole)
@@ -134,11 +147,34 @@ func (f *fetchRequest) wait() {
 			f.parts = append(f.parts, p)
 		}
 	}
-	if f.look() {
-		f.answer()
+	f.timer = time.AfterFunc(min(f.limits.maxWait, maxFetchWait), f.expire)
+	f.again()
+}
+
+// again looks once more, for a request that waits. f is locked.
+func (f *fetchRequest) again() {
+	f.noWait = true
+	enough := f.look()
+	if f.cold {
+		f.b.readers.do(f.againCold)
 		return
 	}
-	f.timer = time.AfterFunc(min(f.limits.maxWait, maxFetchWait), f.expire)
+	if enough {
+		f.answer()
+	}
+}
+
+// againCold is again for a reader, which may wait for a disk.
+func (f *fetchRequest) againCold() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.done {
+		return
+	}
+	f.noWait = false
+	if f.look() {
+		f.answer()
+	}
 }
 
 // Wake implements partition.Waiter: there is more in p, or p is gone.
@@ -149,9 +185,7 @@ func (f *fetchRequest) Wake(p *partition.Partition) {
 		return
 	}
 	p.Await(f)
-	if f.look() {
-		f.answer()
-	}
+	f.again()
 }
 
 // expire answers with what there is.
@@ -159,6 +193,7 @@ func (f *fetchRequest) expire() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.done {
+		f.noWait = false // this is a goroutine of its own
 		f.look()
 		f.answer()
 	}

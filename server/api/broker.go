@@ -30,7 +30,8 @@ type Broker struct {
 
 	stopping atomic.Bool
 	sessions sessions
-	workers  workers
+	workers  workers // unpack batches
+	readers  workers // read from disks
 	ids      producerIDs
 }
 
@@ -46,7 +47,10 @@ func (b *Broker) Layers() config.Layers {
 }
 
 // Table returns the handlers of the broker.
-func (b *Broker) Table() *wire.Table { return wire.NewTable(b.handlers()...) }
+func (b *Broker) Table() *wire.Table {
+	b.readers.n = diskReaders
+	return wire.NewTable(b.handlers()...)
+}
 
 // Stopping answers the requests that wait for records, and lets no more wait.
 func (b *Broker) Stopping() {
@@ -55,4 +59,7 @@ func (b *Broker) Stopping() {
 }
 
 // Close lets the broker's own goroutines go. No request may come afterwards.
-func (b *Broker) Close() { b.workers.stop() }
+func (b *Broker) Close() {
+	b.workers.stop()
+	b.readers.stop()
+}

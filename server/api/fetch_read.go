@@ -44,7 +44,15 @@ func (f *fetchRequest) read(w *wanted, left int64, whole bool) fetched {
 	if f.diverges(w, p, &g) {
 		return g
 	}
-	r, err := p.Log.Read(w.offset, int(min(left, int64(w.maxBytes))), whole)
+	read := p.Log.Read
+	if f.noWait {
+		read = p.Log.ReadNoWait
+	}
+	r, err := read(w.offset, int(min(left, int64(w.maxBytes))), whole)
+	if errors.Is(err, engine.ErrWouldBlock) {
+		f.cold = true
+		return g
+	}
 	if err != nil {
 		g.code = readCode(err)
 		return g

@@ -5,12 +5,17 @@ import (
 	"sync"
 )
 
-// workers run what would keep an event loop from its connections: decompression, and reads that may wait for a disk.
-// They are as many as CPUs, so that such work does not crowd out the commits that wait for a turn.
+// workers run what would keep an event loop from its connections. Those for decompression are as many as CPUs, so that
+// such work does not crowd out the commits that wait for a turn; those that read from disks are diskReaders. They are
+// started when they are first needed.
 type workers struct {
+	n    int // 0: as many as CPUs
 	once sync.Once
 	jobs chan func()
 }
+
+// diskReaders is how many reads wait for a disk at a time: what keeps an SSD busy.
+const diskReaders = 32
 
 // workerQueue bounds the work that waits for a worker. A connection has one such request at a time, so a full queue
 // holds back connections, and through them their clients.
@@ -20,7 +25,10 @@ const workerQueue = 1024
 func (w *workers) do(f func()) {
 	w.once.Do(func() {
 		w.jobs = make(chan func(), workerQueue)
-		for range max(runtime.NumCPU(), 2) {
+		if w.n == 0 {
+			w.n = max(runtime.NumCPU(), 2)
+		}
+		for range w.n {
 			go func() {
 				for f := range w.jobs {
 					f()
