@@ -93,6 +93,7 @@ func (l *Log) snapshot() (offset int64, b []byte, err error) {
 		return 0, nil, ErrDeleted
 	}
 	offset, b = l.mu.end, l.mu.producers.Marshal()
+	l.w.beyond.Store(0)
 	for l.mu.busy && l.high.Load().offset < offset && l.Err() == nil {
 		l.mu.idle.Wait()
 	}

@@ -51,6 +51,7 @@ const queueDepth = 128
 type directState struct {
 	seg  *segment.Segment // that tail and zero are of
 	left []*run           // taken and not written yet
+	sync bool             // the write in flight flushes itself: the mode may change under it
 	tail []byte           // the bytes of the file's last block that is not full
 	zero ahead
 }

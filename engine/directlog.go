@@ -18,6 +18,7 @@ func (l *Log) nextDirect() *run {
 			return nil
 		}
 		r := d.left[0]
+		d.sync = l.config.Load().Sync()
 		switch {
 		case l.Err() != nil:
 			l.giveUp()
@@ -27,7 +28,7 @@ func (l *Log) nextDirect() *run {
 			continue
 		case l.blockedByZeros(r):
 			return nil // zerosLaid goes on
-		case r.rolled || !r.seg.Direct() || !r.seg.Open() || l.config.Load().Sync() && l.unflushed():
+		case r.rolled || !r.seg.Direct() || !r.seg.Open() || d.sync && l.unflushed():
 			l.errand()
 			return nil
 		}
@@ -66,7 +67,7 @@ func (l *Log) errand() {
 
 // unflushed reports whether records were written and not flushed.
 func (l *Log) unflushed() bool {
-	return l.flushed.Load().offset < l.high.Load().offset || l.w.names.Load()
+	return l.flushed.Load().offset < l.high.Load().offset || !l.namesDurable()
 }
 
 // block lays out the blocks of a run's write: see committer.
@@ -84,7 +85,7 @@ func (l *Log) block(r *run) (f fs.File, p []byte, at int64, durable bool) {
 	n := head + len(r.buf)
 	end := (n + fs.BlockSize - 1) / fs.BlockSize * fs.BlockSize
 	clear(mem[n:end])
-	return f, mem[:end], r.position - int64(head), l.config.Load().Sync()
+	return f, mem[:end], r.position - int64(head), l.w.direct.sync
 }
 
 // written takes the end of a run's direct write, moves the marks and answers.
@@ -105,14 +106,13 @@ func (l *Log) advance(r *run) error {
 	mem := r.mem.bytes[:int(r.position%fs.BlockSize)+len(r.buf)]
 	d.tail = append(d.tail[:0], mem[len(mem)-int(end%fs.BlockSize):]...)
 	d.zero.passed(end)
-	d.zero.seen(len(r.buf), cfg.Sync())
+	d.zero.seen(len(r.buf), d.sync)
 	r.seg.Extend(end)
 	m := &mark{r.end, r.seg, end}
-	l.w.bytes.Add(int64(len(r.buf)))
+	l.w.beyond.Add(int64(len(r.buf)))
 	l.w.messages.Add(r.messages)
 	switch {
-	case cfg.Sync():
-		l.w.bytes.Store(0)
+	case d.sync:
 		l.w.messages.Store(0)
 		l.raiseFlushed(m)
 	case cfg.FlushMessages > 1 && l.w.messages.Load() >= cfg.FlushMessages:
@@ -121,11 +121,7 @@ func (l *Log) advance(r *run) error {
 		}
 	}
 	l.high.Store(m)
-	if cfg.Sync() {
-		l.noteDirty()
-	} else {
-		l.arrangeFlush(cfg)
-	}
+	l.arrangeFlush(cfg)
 	return nil
 }
 

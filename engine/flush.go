@@ -22,7 +22,10 @@ func (l *Log) flushWritten() error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	if err := l.flushTo(l.high.Load()); err != nil {
+	l.flushing.Lock()
+	err := l.flushLocked(l.high.Load()) // read under the lock: Truncate lowers it
+	l.flushing.Unlock()
+	if err != nil {
 		l.e.fail(err)
 		return offline(err)
 	}
@@ -35,11 +38,14 @@ func (l *Log) flushWritten() error {
 func (l *Log) flushTo(m *mark) error {
 	l.flushing.Lock()
 	defer l.flushing.Unlock()
+	return l.flushLocked(m)
+}
+
+func (l *Log) flushLocked(m *mark) error {
 	from := l.flushed.Load()
 	if from.offset >= m.offset {
 		return nil
 	}
-	l.w.bytes.Store(0)
 	l.w.messages.Store(0)
 	for _, s := range *l.view.Load() {
 		if s.Base < from.seg.Base || s.Base > m.seg.Base {
@@ -66,20 +72,31 @@ func (l *Log) raiseFlushed(m *mark) {
 	}
 }
 
-// syncNames makes the names of files that were created or replaced durable.
+// namesDurable reports whether all files of the folder would be there after a power cut.
+func (l *Log) namesDurable() bool { return l.w.synced.Load() == l.w.named.Load() }
+
+// syncNames makes the names of files that were created or replaced before the call durable. Two at a time do the work
+// twice: neither returns before a flush of the directory that began after the names it answers for were there.
 func (l *Log) syncNames() error {
-	if !l.w.names.Swap(false) {
+	named := l.w.named.Load()
+	if l.w.synced.Load() >= named {
 		return nil
 	}
 	if err := l.e.fs.SyncDir(l.dir); err != nil {
 		return fmt.Errorf("flush the names in %s: %w", l.dir, err)
 	}
-	if l.w.folder.Swap(false) {
+	if l.w.folder.Load() {
 		if err := l.e.fs.SyncDir(l.e.opt.Dir); err != nil {
 			return fmt.Errorf("flush the names in %s: %w", l.e.opt.Dir, err)
 		}
+		l.w.folder.Store(false)
 	}
-	return nil
+	for {
+		old := l.w.synced.Load()
+		if old >= named || l.w.synced.CompareAndSwap(old, named) {
+			return nil
+		}
+	}
 }
 
 // closeFlushed closes the writers' descriptors of sealed segments that are flushed as a whole: before that the kernel
@@ -95,20 +112,20 @@ func (l *Log) closeFlushed(m *mark) error {
 	return nil
 }
 
-// arrangeFlush sees to it that what an async log has just written is flushed in time: at once (by a flusher) when it is
-// much, after flush.ms where that is set, and by the next checkpoint at the latest.
+// arrangeFlush sees to it that what has just been written is flushed and checkpointed in time: at once (by a flusher) when
+// much lies beyond the recovery point, after flush.ms where that is set, and by the next checkpoint at the latest.
 func (l *Log) arrangeFlush(cfg *Config) {
-	if l.w.bytes.Load() >= l.e.opt.CheckpointBytes {
+	l.noteDirty()
+	if l.w.beyond.Load() >= l.e.opt.CheckpointBytes {
 		l.flushSoon()
 		return
 	}
-	if cfg.FlushInterval > 0 && l.w.armed.CompareAndSwap(false, true) {
+	if cfg.FlushInterval > 0 && l.flushed.Load().offset < l.high.Load().offset && l.w.armed.CompareAndSwap(false, true) {
 		time.AfterFunc(cfg.FlushInterval, func() {
 			l.w.armed.Store(false)
 			l.flushSoon()
 		})
 	}
-	l.noteDirty()
 }
 
 // flushSoon hands the log to a flusher unless it is in one's queue.
@@ -121,7 +138,7 @@ func (l *Log) flushSoon() {
 // flushTurn is one turn of a flusher with a log.
 func (e *Engine) flushTurn(l *Log) {
 	l.w.flushQueued.Store(false)
-	if l.flushWritten() == nil {
+	if l.flushWritten() == nil && l.w.beyond.Load() >= e.opt.CheckpointBytes {
 		e.checkpointSoon(l)
 	}
 }

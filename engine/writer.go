@@ -14,10 +14,11 @@ type writing struct {
 	taken []*run // spare for take
 
 	made        atomic.Bool  // the folder is there
-	names       atomic.Bool  // a create or rename in the folder is not yet durable
+	named       atomic.Int64 // creates and renames in the folder so far
+	synced      atomic.Int64 // how many of them are known to be durable
 	folder      atomic.Bool  // the folder's own name is not yet durable
 	messages    atomic.Int64 // written and not flushed, for flush.messages
-	bytes       atomic.Int64 // written and not flushed, for the checkpoint
+	beyond      atomic.Int64 // bytes written beyond the recovery point
 	armed       atomic.Bool  // the timer of flush.ms runs
 	flushQueued atomic.Bool  // a flusher has the log in its queue
 	dirty       atomic.Bool  // the next checkpoint knows that the log was written
@@ -107,29 +108,28 @@ func (l *Log) writeRuns(taken []*run) error {
 		messages += r.messages
 	}
 	durable := cfg.Sync() || cfg.FlushMessages > 1 && l.w.messages.Load()+messages >= cfg.FlushMessages
-	alone := len(taken) == 1 && l.e.method() == SyncDsync && l.flushed.Load().offset == l.high.Load().offset
+	// One run with everything before it flushed is flushed by its own write.
+	alone := durable && len(taken) == 1 && l.e.method() == SyncDsync && l.flushed.Load().offset == l.high.Load().offset
+	flushed := false
 	for _, r := range taken {
-		if err := l.writeRun(r, durable && alone); err != nil {
+		var err error
+		if flushed, err = l.writeRun(r, alone); err != nil {
 			return err
 		}
 	}
 	last := taken[len(taken)-1]
 	m := &mark{last.end, last.seg, last.position + int64(len(last.buf))}
 	l.w.messages.Add(messages)
-	if !durable {
-		l.high.Store(m)
-		l.arrangeFlush(cfg)
-		return nil
-	}
-	if alone && !l.w.names.Load() {
+	if flushed {
 		l.w.messages.Store(0)
-		l.w.bytes.Store(0)
 		l.raiseFlushed(m)
-	} else if err := l.flushTo(m); err != nil {
-		return err
+	} else if durable {
+		if err := l.flushTo(m); err != nil {
+			return err
+		}
 	}
 	l.high.Store(m)
-	l.noteDirty()
+	l.arrangeFlush(cfg)
 	return nil
 }
 
@@ -140,35 +140,37 @@ func (l *Log) noteDirty() {
 	}
 }
 
-// writeRun writes one run, after sealing the segment before it where it starts one.
-func (l *Log) writeRun(r *run, durable bool) error {
+// writeRun writes one run, after sealing the segment before it where it starts one. With durable the write is one that
+// flushes itself, if that is all that is needed: a file whose name may be lost is not flushed by its content. It reports
+// whether the write was; the names may become durable right after it, so nobody can tell later.
+func (l *Log) writeRun(r *run, durable bool) (flushed bool, err error) {
 	if r.rolled {
 		if err := l.seal(r); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if len(r.buf) == 0 {
 		if r.rolled {
-			_, err := l.openActive(r.seg, 0)
-			return err
+			_, err = l.openActive(r.seg, 0)
 		}
-		return nil
+		return false, err
 	}
 	if !l.w.made.Load() {
 		if err := l.makeFolder(); err != nil {
-			return err
+			return false, err
 		}
 	}
 	f, err := l.openActive(r.seg, 0)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if err := f.Write(r.buf, r.position, durable && !l.w.names.Load()); err != nil {
-		return fmt.Errorf("write %d bytes at position %d of %s: %w", len(r.buf), r.position, f.Name(), err)
+	durable = durable && l.namesDurable()
+	if err := f.Write(r.buf, r.position, durable); err != nil {
+		return false, fmt.Errorf("write %d bytes at position %d of %s: %w", len(r.buf), r.position, f.Name(), err)
 	}
-	l.w.bytes.Add(int64(len(r.buf)))
+	l.w.beyond.Add(int64(len(r.buf)))
 	r.seg.Extend(r.position + int64(len(r.buf)))
-	return nil
+	return durable, nil
 }
 
 // openActive returns the writer's descriptor of a segment, and shows the segment to readers when its file is new.
@@ -176,7 +178,7 @@ func (l *Log) openActive(s *segment.Segment, flag int) (fs.File, error) {
 	fresh := !s.Open()
 	f, err := s.Writer(flag)
 	if err == nil && fresh {
-		l.w.names.Store(true)
+		l.w.named.Add(1)
 		l.show(s)
 	}
 	return f, err
@@ -213,7 +215,7 @@ func (l *Log) makeFolder() error {
 	}
 	l.w.made.Store(true)
 	l.w.folder.Store(true)
-	l.w.names.Store(true)
+	l.w.named.Add(1)
 	return nil
 }
 
@@ -255,7 +257,7 @@ func (l *Log) writeFile(name string, b []byte) error {
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
-	l.w.names.Store(true)
+	l.w.named.Add(1)
 	return err
 }
 
