@@ -53,18 +53,42 @@ func (s *Store) lead(t metadata.Topic) {
 	in.led = to
 	before, done := s.mu.last, make(chan struct{})
 	s.mu.last = done
-	select {
-	case <-before:
-		for p := from; p < to; p++ {
-			s.groups.Elected(p)
+	var rest []int32
+	for p := from; p < to; p++ {
+		if !over(before) || !s.loadEmpty(in, p) {
+			rest = append(rest, p)
 		}
-	default:
+	}
+	if len(rest) == 0 {
+		close(done)
+		return
 	}
 	go func() {
 		defer close(done)
 		<-before
-		s.load(in, from, to)
+		s.load(in, rest)
 	}()
+}
+
+// loadEmpty makes a partition loading, and ends that at once where there is nothing to read: a client that made the
+// topic with its first request is then served right away. It does not touch the disk.
+func (s *Store) loadEmpty(in *incarnation, p int32) bool {
+	s.groups.Elected(p)
+	l, err := s.logOf(in, p)
+	if err != nil || l.Err() != nil || l.LogStartOffset() < l.LogEndOffset() {
+		return false
+	}
+	s.loadPartition(in, p)
+	return true
+}
+
+func over(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // leave gives the topic up: its records are gone, and with them the groups.

@@ -24,21 +24,20 @@ const readBytes = 1 << 20
 // errGone ends a load whose topic was deleted, or whose broker stops.
 var errGone = errors.New("the partition was given up")
 
-// load loads the partitions [from, to).
-func (s *Store) load(in *incarnation, from, to int32) {
+// load loads partitions that have something to read.
+func (s *Store) load(in *incarnation, partitions []int32) {
 	start := time.Now()
 	var next atomic.Int32
-	next.Store(from)
 	var loaders sync.WaitGroup
-	for range min(loadersAtOnce, to-from) {
+	for range min(loadersAtOnce, len(partitions)) {
 		loaders.Go(func() {
-			for p := next.Add(1) - 1; p < to; p = next.Add(1) - 1 {
-				s.loadPartition(in, p)
+			for i := int(next.Add(1)) - 1; i < len(partitions); i = int(next.Add(1)) - 1 {
+				s.loadPartition(in, partitions[i])
 			}
 		})
 	}
 	loaders.Wait()
-	s.log.Info("groups and offsets were loaded", "topic", Topic, "partitions", to-from, "took", time.Since(start))
+	s.log.Info("groups and offsets were loaded", "topic", Topic, "partitions", len(partitions), "took", time.Since(start))
 }
 
 func (s *Store) loadPartition(in *incarnation, p int32) {

@@ -1,0 +1,182 @@
+package api
+
+// ListOffsets (key 2), versions 1 to 11.
+//
+// Behaviours that matter:
+//   - a time of 0 or later asks for the first record at or after it; negative ones have a meaning of their own:
+//     -1 latest, -2 earliest, -3 (v7) the record with the greatest time, -4 (v8) earliest on this broker, -5 (v9) latest
+//     that is tiered, -6 (v11) earliest that waits for being tiered. In a version that does not know it, or never heard
+//     of, a negative time is UNSUPPORTED_VERSION
+//   - no such record is no error: offset -1, time -1. Nothing is tiered here, so -5 and -6 find nothing
+//   - latest is the high watermark for consumers, the log end offset for followers and debugging consumers; with
+//     read_committed it is the last stable offset, which is the high watermark as long as no transactions are served
+//   - from v4 on answers have the leader epoch of the record, or of whom the next record will be by
+//   - a current leader epoch that is not the partition's is FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH
+//   - a partition that a request names twice is INVALID_REQUEST, answered once
+//   - look-ups by time may read from the disk: they run on workers
+
+import (
+	"errors"
+	"io"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/server/partition"
+	"github.com/zurau/zurau/server/wire"
+)
+
+// The times with a meaning of their own.
+const (
+	latestTime        = -1
+	earliestTime      = -2
+	greatestTime      = -3
+	earliestLocalTime = -4
+	latestTieredTime  = -5
+	earliestUntiered  = -6
+)
+
+// timeSince is the version that a negative time came with.
+var timeSince = [...]int16{-latestTime: 1, -earliestTime: 1, -greatestTime: 7, -earliestLocalTime: 8, -latestTieredTime: 9, -earliestUntiered: 11}
+
+// consumerReplica is the replica id of a consumer. Others are followers, and debugging consumers, which see what is
+// not replicated.
+const consumerReplica = -1
+
+func (b *Broker) listOffsets(r *wire.Request) error {
+	req := kmsg.NewPtrListOffsetsRequest()
+	if err := r.Decode(req); err != nil {
+		return err
+	}
+	if searches(req) {
+		b.workers.do(func() { r.Reply(b.offsetsFor(req)) })
+		return nil
+	}
+	r.Reply(b.offsetsFor(req))
+	return nil
+}
+
+// searches reports whether a request may have to read from the disk.
+func searches(req *kmsg.ListOffsetsRequest) bool {
+	for i := range req.Topics {
+		for j := range req.Topics[i].Partitions {
+			if t := req.Topics[i].Partitions[j].Timestamp; t >= 0 || t == greatestTime {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// offsetsFor answers the request. Each partition has one answer, however often it was asked for.
+func (b *Broker) offsetsFor(req *kmsg.ListOffsetsRequest) *kmsg.ListOffsetsResponse {
+	resp := kmsg.NewPtrListOffsetsResponse()
+	asked := timesAsked(req)
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		rt := kmsg.NewListOffsetsResponseTopic()
+		rt.Topic = t.Topic
+		topic := b.Partitions.ByName(t.Topic)
+		for j := range t.Partitions {
+			p := &t.Partitions[j]
+			key := numbered{t.Topic, p.Partition}
+			n := asked[key]
+			if n == 0 {
+				continue // answered before
+			}
+			asked[key] = 0
+			rp := kmsg.NewListOffsetsResponseTopicPartition()
+			rp.Partition = p.Partition
+			if n > 1 {
+				rp.ErrorCode = kerr.InvalidRequest.Code
+			} else {
+				offsetFor(req, topic, p, &rp)
+			}
+			rt.Partitions = append(rt.Partitions, rp)
+		}
+		if len(rt.Partitions) > 0 {
+			resp.Topics = append(resp.Topics, rt)
+		}
+	}
+	return resp
+}
+
+// numbered names a partition of a topic.
+type numbered struct {
+	topic     string
+	partition int32
+}
+
+// timesAsked counts how often a request names each partition.
+func timesAsked(req *kmsg.ListOffsetsRequest) map[numbered]int {
+	asked := make(map[numbered]int)
+	for i := range req.Topics {
+		for j := range req.Topics[i].Partitions {
+			asked[numbered{req.Topics[i].Topic, req.Topics[i].Partitions[j].Partition}]++
+		}
+	}
+	return asked
+}
+
+// offsetFor fills in the answer for one partition.
+func offsetFor(req *kmsg.ListOffsetsRequest, topic *partition.Topic, p *kmsg.ListOffsetsRequestTopicPartition, into *kmsg.ListOffsetsResponseTopicPartition) {
+	if t := p.Timestamp; t < 0 && (-t >= int64(len(timeSince)) || -t < 0 || req.Version < timeSince[-t]) {
+		into.ErrorCode = kerr.UnsupportedVersion.Code
+		return
+	}
+	at, code := partitionAt(topic, p.Partition, p.CurrentLeaderEpoch)
+	if code != 0 {
+		into.ErrorCode = code
+		return
+	}
+	found, err := offsetAt(at, p.Timestamp, req.ReplicaID == consumerReplica)
+	if err != nil {
+		into.ErrorCode = readCode(err)
+		return
+	}
+	into.Timestamp, into.Offset, into.LeaderEpoch = found.Timestamp, found.Offset, found.LeaderEpoch
+}
+
+// partitionAt finds a partition that a client asks for in a leader epoch that it believes in, or the code for why not.
+func partitionAt(topic *partition.Topic, index, epoch int32) (*partition.Partition, int16) {
+	if topic == nil {
+		return nil, kerr.UnknownTopicOrPartition.Code
+	}
+	p := topic.Partition(index)
+	switch {
+	case p == nil:
+		return nil, kerr.UnknownTopicOrPartition.Code
+	case p.Log == nil:
+		return nil, kerr.KafkaStorageError.Code
+	}
+	if code := checkEpoch(p, epoch); code != 0 {
+		return nil, code
+	}
+	return p, 0
+}
+
+// offsetAt looks a time up in a log.
+func offsetAt(p *partition.Partition, time int64, consumer bool) (engine.TimeOffset, error) {
+	found := engine.TimeOffset{Timestamp: -1, Offset: -1, LeaderEpoch: -1}
+	err := p.Log.Err()
+	switch time {
+	case latestTime:
+		found.Offset, found.LeaderEpoch = p.Log.HighWatermark(), p.LeaderEpoch()
+		if !consumer {
+			found.Offset = p.Log.LogEndOffset()
+		}
+	case earliestTime, earliestLocalTime:
+		found.Offset = p.Log.LogStartOffset()
+		found.LeaderEpoch = p.Log.EpochAt(found.Offset)
+	case latestTieredTime, earliestUntiered:
+	case greatestTime:
+		found, err = p.Log.MaxTimestamp()
+	default:
+		found, err = p.Log.OffsetForTime(time)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil // the record was deleted meanwhile
+	}
+	return found, err
+}

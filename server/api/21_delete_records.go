@@ -1,0 +1,59 @@
+package api
+
+// DeleteRecords (key 21), versions 0 to 2.
+//
+// Behaviours that matter:
+//   - records below the offset are gone for readers at once; -1 is the high watermark; an offset below the log start
+//     changes nothing, one above the high watermark or below -1 is OFFSET_OUT_OF_RANGE
+//   - a topic that is only compacted is POLICY_VIOLATION, an internal one INVALID_TOPIC_EXCEPTION
+//   - the log start may come to lie inside a batch, which is then still served as a whole
+//   - the answer has the log start offset: that of all replicas
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/zurau/zurau/server/partition"
+	"github.com/zurau/zurau/server/wire"
+)
+
+func (b *Broker) deleteRecords(r *wire.Request) error {
+	req := kmsg.NewPtrDeleteRecordsRequest()
+	if err := r.Decode(req); err != nil {
+		return err
+	}
+	resp := kmsg.NewPtrDeleteRecordsResponse()
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		rt := kmsg.NewDeleteRecordsResponseTopic()
+		rt.Topic = t.Topic
+		topic := b.Partitions.ByName(t.Topic)
+		for _, p := range t.Partitions {
+			rp := kmsg.NewDeleteRecordsResponseTopicPartition()
+			rp.Partition = p.Partition
+			rp.LowWatermark, rp.ErrorCode = deleteUpTo(topic, p.Partition, p.Offset)
+			rt.Partitions = append(rt.Partitions, rp)
+		}
+		resp.Topics = append(resp.Topics, rt)
+	}
+	r.Reply(resp)
+	return nil
+}
+
+// deleteUpTo deletes a partition's records below an offset, and returns where it begins now.
+func deleteUpTo(topic *partition.Topic, index int32, offset int64) (lowWatermark int64, code int16) {
+	p, code := partitionAt(topic, index, -1)
+	switch {
+	case code != 0:
+		return -1, code
+	case topic.Internal:
+		return -1, kerr.InvalidTopicException.Code
+	case !topic.Config().Delete:
+		return -1, kerr.PolicyViolation.Code
+	}
+	start, err := p.Log.DeleteRecordsTo(offset)
+	if err != nil {
+		return -1, readCode(err)
+	}
+	return start, 0
+}
