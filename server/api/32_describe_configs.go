@@ -24,7 +24,7 @@ import (
 	"github.com/zurau/zurau/server/wire"
 )
 
-// maxDescribed is how many keys one answer describes, some 100 MB: all keys of 25,000 topics. Without it a small
+// maxDescribed is how many keys one answer describes, some 100 MB: all keys of 25,000 topics. A resource is not cut. Without it a small
 // request that names one topic a million times would be answered with all memory that there is.
 const maxDescribed = 1_000_000
 
@@ -38,17 +38,22 @@ func (b *Broker) describeConfigs(r *wire.Request) error {
 }
 
 func (b *Broker) answerDescribeConfigs(req *kmsg.DescribeConfigsRequest) *kmsg.DescribeConfigsResponse {
+	return b.view(b.Metadata.Image()).describeAll(req, b.Log, maxDescribed)
+}
+
+// describeAll describes the resources of a request, up to most keys together.
+func (v view) describeAll(req *kmsg.DescribeConfigsRequest, log *slog.Logger, most int) *kmsg.DescribeConfigsResponse {
 	resp := kmsg.NewPtrDescribeConfigsResponse()
-	v := b.view(b.Metadata.Image())
+	tooMuch := refuse(kerr.PolicyViolation, "More than %d configs are too many for one request.", most)
 	described := 0
 	for _, resource := range req.Resources {
 		answer := kmsg.NewDescribeConfigsResponseResource()
 		answer.ResourceType, answer.ResourceName = resource.ResourceType, resource.ResourceName
-		entries, r := v.describe(resource, b.Log)
-		if described += len(entries); r == nil && described > maxDescribed {
-			r = refuse(kerr.PolicyViolation, "More than %d configs are too many for one request.", maxDescribed)
-		}
-		if r == nil {
+		r := tooMuch
+		if described < most {
+			var entries []config.Entry
+			entries, r = v.describe(resource, log)
+			described += len(entries)
 			answer.Configs = describedConfigs(entries, req)
 		}
 		answer.ErrorCode, answer.ErrorMessage = r.answer()
