@@ -137,21 +137,22 @@ func (v view) checkAltered(resource metadata.Resource, err error) *refusal {
 	return nil
 }
 
-// alterLogger decides on the levels of loggers: there is one logger, and its level is set at the start.
+// alterLogger decides on the levels of loggers: there is one logger, and its level is set at the start. So the first
+// change is refused, whatever it is.
 func (v view) alterLogger(a *alteration) *refusal {
 	if _, r := v.thisNode(a.name); r != nil {
 		return r
 	}
-	for _, c := range a.changes {
-		switch {
-		case c.Op != config.Set && c.Op != config.Delete:
-			return refuse(kerr.InvalidRequest, "%s operation is not allowed for the BROKER_LOGGER resource", c.Op)
-		case c.Name != rootLogger:
-			return refuse(kerr.InvalidConfig, "Logger %s does not exist!", c.Name)
-		case c.Op == config.Delete:
-			return refuse(kerr.InvalidRequest, "Removing the log level of the root logger is not allowed")
-		}
-		return refuse(kerr.InvalidConfig, "The log level is set when the broker starts")
+	if len(a.changes) == 0 {
+		return nil
 	}
-	return nil
+	switch c := a.changes[0]; {
+	case c.Op != config.Set && c.Op != config.Delete:
+		return refuse(kerr.InvalidRequest, "%s operation is not allowed for the BROKER_LOGGER resource", c.Op)
+	case c.Name != rootLogger:
+		return refuse(kerr.InvalidConfig, "Logger %s does not exist!", c.Name)
+	case c.Op == config.Delete:
+		return refuse(kerr.InvalidRequest, "Removing the log level of the root logger is not allowed")
+	}
+	return refuse(kerr.InvalidConfig, "The log level is set when the broker starts")
 }
