@@ -49,7 +49,7 @@ func run(args []string) int {
 
 func rootCommand() *cobra.Command {
 	root := group("zurau", "A Kafka-wire-compatible commit log",
-		serveCommand(), topicCommand(), produceCommand(), consumeCommand())
+		serveCommand(), topicCommand(), produceCommand(), consumeCommand(), logCommand())
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })

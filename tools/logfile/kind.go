@@ -1,0 +1,103 @@
+package logfile
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/zurau/zurau/engine/checkpoint"
+)
+
+// Kind is what a file holds.
+type Kind string
+
+// The kinds. Batches are those of a segment, and of Kafka's snapshots of its metadata log.
+const (
+	Unknown           Kind = "unknown"
+	Batches           Kind = "record batches"
+	OffsetIndex       Kind = "offset index"
+	TimeIndex         Kind = "time index"
+	TxnIndex          Kind = "transaction index"
+	ProducerSnapshot  Kind = "producer snapshot"
+	OffsetCheckpoint  Kind = "offset checkpoint"
+	LeaderEpochs      Kind = "leader epochs"
+	PartitionMetadata Kind = "partition metadata"
+	Meta              Kind = "directory metadata"
+	CleanShutdown     Kind = "mark of an orderly stop"
+	MetadataLog       Kind = "zurau metadata log"
+	MetadataSnapshot  Kind = "zurau metadata snapshot"
+	Text              Kind = "text"
+)
+
+// Names of zurau's metadata files, see package replication/metadata.
+const (
+	metadataLogName      = "zurau-metadata.log"
+	metadataSnapshotName = "zurau-metadata.snapshot"
+)
+
+var kinds = map[string]Kind{
+	checkpoint.RecoveryPoints:        OffsetCheckpoint,
+	checkpoint.HighWatermarks:        OffsetCheckpoint,
+	checkpoint.LogStarts:             OffsetCheckpoint,
+	checkpoint.CleanerOffsets:        OffsetCheckpoint,
+	checkpoint.LeaderEpochsName:      LeaderEpochs,
+	checkpoint.PartitionMetadataName: PartitionMetadata,
+	checkpoint.MetaName:              Meta,
+	checkpoint.CleanShutdownName:     CleanShutdown,
+	metadataLogName:                  MetadataLog,
+	metadataSnapshotName:             MetadataSnapshot,
+	"quorum-state":                   Text,
+	"bootstrap.checkpoint":           Batches,
+}
+
+var suffixes = map[string]Kind{
+	".log": Batches, ".checkpoint": Batches, ".index": OffsetIndex, ".timeindex": TimeIndex, ".txnindex": TxnIndex,
+	".snapshot": ProducerSnapshot,
+}
+
+// passing are endings of files that are about to go away or to take another's place; what is in them stays the same.
+var passing = []string{".deleted", ".cleaned", ".swap", ".tmp"}
+
+// KindOf tells what a file holds by its name, and for files of a segment the offset in it, else -1.
+func KindOf(name string) (Kind, int64) {
+	name = filepath.Base(name)
+	for _, s := range passing {
+		name = strings.TrimSuffix(name, s)
+	}
+	if i := strings.LastIndex(name, ".torn-"); i > 0 {
+		name = name[:i] // what a recovery of zurau took off a segment
+	}
+	if k, ok := kinds[name]; ok {
+		return k, -1
+	}
+	const digits = 20
+	if len(name) > digits {
+		base, err := strconv.ParseInt(name[:digits], 10, 64)
+		k, ok := suffixes[filepath.Ext(name)]
+		if err == nil && base >= 0 && ok {
+			return k, base
+		}
+	}
+	return Unknown, -1
+}
+
+// isPassing reports whether a file is about to go away, or was put aside.
+func isPassing(name string) bool {
+	for _, s := range passing {
+		if strings.HasSuffix(name, s) {
+			return true
+		}
+	}
+	return strings.Contains(name, ".torn-")
+}
+
+// partitionOf takes the name of a partition's folder apart.
+func partitionOf(dir string) (topic string, partition int32, ok bool) {
+	name := filepath.Base(dir)
+	i := strings.LastIndexByte(name, '-')
+	if i < 1 {
+		return "", 0, false
+	}
+	p, err := strconv.ParseInt(name[i+1:], 10, 32)
+	return name[:i], int32(p), err == nil && p >= 0
+}

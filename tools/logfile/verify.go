@@ -1,0 +1,219 @@
+package logfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Problem is something that is not as it has to be.
+type Problem struct {
+	Type string `json:"type"` // problem
+	File string `json:"file"`
+	// Position is in bytes, -1 where it is about the file as a whole.
+	Position int64  `json:"position"`
+	Found    string `json:"found"`
+	Expected string `json:"expected"`
+	// Torn says that it is what a crash leaves above the recovery point: the next start cuts it off or builds it again.
+	Torn bool `json:"torn"`
+}
+
+func (p Problem) String() string {
+	s := p.File
+	if p.Position >= 0 {
+		s += fmt.Sprintf(" at position %d", p.Position)
+	}
+	s += ": found " + p.Found
+	if p.Expected != "" {
+		s += ", expected " + p.Expected
+	}
+	if p.Torn {
+		s += " (torn: above the recovery point, cut off at the next start)"
+	}
+	return s
+}
+
+// Summary counts what was looked at.
+type Summary struct {
+	Type     string `json:"type"` // summary
+	Logs     int    `json:"logs"`
+	Files    int    `json:"files"`
+	Batches  int64  `json:"batches"`
+	Records  int64  `json:"records"`
+	Bytes    int64  `json:"bytes"` // of batches
+	Problems int64  `json:"problems"`
+	Torn     int64  `json:"torn"` // not counted in Problems
+}
+
+func (s Summary) String() string {
+	return fmt.Sprintf("%d logs, %d files, %d batches, %d records, %d bytes: %d problems, %d torn", s.Logs, s.Files, s.Batches,
+		s.Records, s.Bytes, s.Problems, s.Torn)
+}
+
+// Verify checks files. The zero value checks everything but the inside of batches.
+type Verify struct {
+	Records bool // decompress batches and walk their records too
+	// Report is called for each Problem.
+	Report func(Problem)
+	// Progress, if not nil, is told how many more bytes were read.
+	Progress func(bytes int64)
+	// Stop, if not nil, is asked at every batch; its error ends the work.
+	Stop func() error
+
+	Summary Summary
+}
+
+func (v *Verify) report(p Problem) {
+	p.Type = "problem"
+	if p.Torn {
+		v.Summary.Torn++
+	} else {
+		v.Summary.Problems++
+	}
+	v.Report(p)
+}
+
+func (v *Verify) problem(file string, position int64, found, expected string) {
+	v.report(Problem{File: file, Position: position, Found: found, Expected: expected})
+}
+
+// Path checks a file with those that belong to it, the folder of a partition, or a log directory. An error is one of
+// reading; what is wrong with the files is reported.
+func (v *Verify) Path(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return v.dir(path)
+	}
+	kind, base := KindOf(path)
+	switch kind {
+	case Unknown:
+		return fmt.Errorf("%s: not the name of a segment, index, snapshot, checkpoint or any other file of a log directory", path)
+	case Batches, OffsetIndex, TimeIndex, TxnIndex:
+		dir, name := filepath.Split(path)
+		if base < 0 || filepath.Ext(name) == ".checkpoint" || isPassing(name) {
+			return v.lone(path, base)
+		}
+		return v.partition(filepath.Clean(dir), base)
+	}
+	return v.small(kind, path)
+}
+
+// dir checks a directory: one with segments is a partition's, any other holds such and checkpoints.
+func (v *Verify) dir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if kind, base := KindOf(e.Name()); kind == Batches && base >= 0 && strings.HasSuffix(e.Name(), ".log") {
+			return v.partition(dir, -1)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, leaderEpochsName)); err == nil {
+		return v.partition(dir, -1)
+	}
+	return v.root(dir, entries)
+}
+
+// root checks a log directory: the files at its root, then each partition.
+func (v *Verify) root(dir string, entries []os.DirEntry) error {
+	var errs []error
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch kind, _ := KindOf(path); {
+		case e.IsDir() && strings.HasSuffix(e.Name(), "-delete"):
+			// The next start removes it, whatever is in it.
+		case e.IsDir():
+			if _, _, ok := partitionOf(path); ok {
+				errs = append(errs, v.partition(path, -1))
+			}
+		case !isPassing(path) && kind != Unknown && kind != Text && kind != Batches:
+			errs = append(errs, v.small(kind, path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// small checks a file that stands alone.
+func (v *Verify) small(kind Kind, path string) error {
+	b, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	v.Summary.Files++
+	switch kind {
+	case ProducerSnapshot:
+		_, base := KindOf(path)
+		v.loadSnapshot(path, base)
+	case MetadataLog:
+		v.metadataLog(path, b)
+	case MetadataSnapshot:
+		if _, err := metadataRecords(b); err != nil {
+			v.problem(path, 0, err.Error(), "a metadata snapshot")
+		}
+	default:
+		if _, err := smallItems(kind, path, b); err != nil {
+			v.problem(path, -1, err.Error(), "")
+		}
+	}
+	return nil
+}
+
+func (v *Verify) metadataLog(path string, b []byte) {
+	bad, proven, err := frames(b, func(f frame) error {
+		_, err := f.item()
+		return err
+	})
+	if err != nil {
+		v.report(Problem{File: path, Position: int64(bad), Found: err.Error(), Expected: "a frame", Torn: !proven && bad > 0})
+	}
+}
+
+// lone checks a file of batches that belongs to no log.
+func (v *Verify) lone(path string, base int64) error {
+	f, size, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	v.Summary.Files++
+	return Scan(f, size, base, func(s Span) error {
+		if s.Err != nil {
+			v.problem(path, s.Position, s.Err.Error(), "a batch")
+		}
+		return v.count(s)
+	})
+}
+
+// count accounts for a span, and asks whether to go on.
+func (v *Verify) count(s Span) error {
+	if v.Progress != nil {
+		v.Progress(s.End - s.Position)
+	}
+	if s.Batch != nil && s.Err == nil {
+		v.Summary.Batches++
+		v.Summary.Records += int64(s.Batch.Count())
+		v.Summary.Bytes += s.End - s.Position
+	}
+	if v.Stop != nil {
+		return v.Stop()
+	}
+	return nil
+}
+
+func open(path string) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
