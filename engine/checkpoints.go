@@ -3,8 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
-	"sort"
 	"sync"
 
 	"github.com/zurau/zurau/engine/checkpoint"
@@ -35,25 +35,32 @@ func (s *logSet) take() map[*Log]struct{} {
 }
 
 // Checkpoint flushes every log that was written since the last one and moves their recovery points, so that a recovery
-// from here on has nothing of what is there now to look at.
+// from here on has nothing of what is there now to look at. An error of a write or a flush takes the directory offline; any
+// other leaves recovery points where they are, and the next call tries again.
 func (e *Engine) Checkpoint() error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.life.RUnlock()
+	var errs []error
 	for l := range e.dirty.take() {
 		l.w.dirty.Store(false)
 		if err := l.settle(); err != nil && !errors.Is(err, ErrDeleted) {
-			return err
+			l.noteDirty()
+			errs = append(errs, fmt.Errorf("checkpoint of %s: %w", l.name, err))
 		}
 	}
-	return e.writeCheckpoints()
+	return errors.Join(append(errs, e.writeCheckpoints())...)
 }
 
 // checkpointSoon moves the recovery point of one log that a flusher has flushed.
 func (e *Engine) checkpointSoon(l *Log) {
-	if err := l.settle(); err != nil && !errors.Is(err, ErrDeleted) {
-		e.log.Error("checkpoint", "log", l.name, "error", err)
-		return
+	err := l.settle()
+	if err == nil {
+		err = e.writeCheckpoints()
 	}
-	if err := e.writeCheckpoints(); err != nil {
-		e.log.Error("checkpoint", "dir", e.opt.Dir, "error", err)
+	if err != nil && !errors.Is(err, ErrDeleted) && e.failed() == nil {
+		e.log.Error("checkpoint", "log", l.name, "error", err)
 	}
 }
 
@@ -62,13 +69,23 @@ func (e *Engine) checkpointSoon(l *Log) {
 func (l *Log) settle() error {
 	l.settling.Lock()
 	defer l.settling.Unlock()
-	offset, snapshot, err := l.snapshot()
+	at, snapshot, err := l.snapshot()
 	if err != nil || !l.w.made.Load() {
 		return err
 	}
 	if err := l.flushWritten(); err != nil {
 		return err
 	}
+	if err := l.settleFiles(at.offset, snapshot); err != nil {
+		return l.e.failIfFinal(err)
+	}
+	l.settled.Store(&at)
+	return nil
+}
+
+// settleFiles brings what belongs to an offset to the files beside the log. Index entries are written and not flushed:
+// what a power cut takes of them is made again from the log.
+func (l *Log) settleFiles(offset int64, snapshot []byte) error {
 	if err := l.replaceSnapshot(offset, snapshot); err != nil {
 		return err
 	}
@@ -78,26 +95,23 @@ func (l *Log) settle() error {
 	if err := l.newest().FlushIndexes(false); err != nil {
 		return err
 	}
-	if err := l.syncNames(); err != nil {
-		return err
-	}
-	l.settled.Store(offset)
-	return nil
+	return l.syncNames()
 }
 
-// snapshot returns the log end offset and the producers' state there, once everything below it is written.
-func (l *Log) snapshot() (offset int64, b []byte, err error) {
+// snapshot returns the point at the log end offset and the producers' state there, once everything below it is written.
+func (l *Log) snapshot() (at point, b []byte, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.deleted {
-		return 0, nil, ErrDeleted
+		return at, nil, ErrDeleted
 	}
-	offset, b = l.mu.end, l.mu.producers.Marshal()
+	at.offset, at.base, b = l.mu.end, l.mu.active.Base, l.mu.producers.Marshal()
+	at.maxTimestamp, at.maxOffset = l.mu.active.MaxTimestamp()
 	l.w.beyond.Store(0)
-	for l.mu.busy && l.high.Load().offset < offset && l.Err() == nil {
+	for l.mu.busy && l.high.Load().offset < at.offset && l.Err() == nil {
 		l.mu.idle.Wait()
 	}
-	return offset, b, nil
+	return at, b, nil
 }
 
 // newest returns the last segment that has a file, or the active one where none has.
@@ -111,13 +125,14 @@ func (l *Log) newest() *segment.Segment {
 // replaceSnapshot writes the producers' state at an offset and removes the one before it, unless that belongs to a
 // segment's start.
 func (l *Log) replaceSnapshot(offset int64, b []byte) error {
-	old := l.stored.Swap(offset)
+	old := l.stored.Load()
 	if old == offset {
 		return nil
 	}
 	if err := l.writeFile(segment.Name(l.dir, offset, segment.SnapshotSuffix), b); err != nil {
 		return err
 	}
+	l.stored.Store(offset)
 	if old < 0 || l.startsSegment(old) {
 		return nil
 	}
@@ -133,16 +148,19 @@ func (l *Log) startsSegment(offset int64) bool {
 	return false
 }
 
-// writeEpochs writes the history of leader epochs where it has changed.
+// writeEpochs writes the history of leader epochs where it has changed. A writer that rolls and a checkpoint may both be
+// at it: neither returns before what it answers for is in the file.
 func (l *Log) writeEpochs() error {
+	l.w.files.Lock()
+	defer l.w.files.Unlock()
 	l.mu.Lock()
-	changed := l.mu.epochsNew
+	changed, epochs := l.mu.epochsNew, l.mu.epochs
 	l.mu.epochsNew = false
 	l.mu.Unlock()
 	if !changed {
 		return nil
 	}
-	if err := l.mu.epochs.Write(l.e.fs, l.dir); err != nil {
+	if err := epochs.Write(l.e.fs, l.dir); err != nil {
 		l.mu.Lock()
 		l.mu.epochsNew = true
 		l.mu.Unlock()
@@ -151,41 +169,67 @@ func (l *Log) writeEpochs() error {
 	return nil
 }
 
-// writeCheckpoints writes the offset checkpoints of the directory where something in them has moved.
+// writeCheckpoints writes the offset checkpoints of the directory where something in them has moved. A log that is
+// corrupt keeps the entries that it had: they say which of its bytes were on stable storage. Log start offsets are
+// written even where they are those of the first segment (Kafka leaves these out): they make sense of what a retention
+// that was cut off leaves.
 func (e *Engine) writeCheckpoints() error {
 	e.checkpoints.Lock()
 	defer e.checkpoints.Unlock()
-	var points, starts []checkpoint.Offset
-	moved, cut := false, false
+	points, starts := map[Name]point{}, map[Name]int64{}
 	for _, l := range e.Logs() {
-		n, point, start := l.name, l.settled.Load(), l.start.Load()
-		moved = moved || e.checkpoints.points[n] != point
-		e.checkpoints.points[n] = point
-		points = append(points, checkpoint.Offset{Topic: n.Topic, Partition: n.Partition, Offset: point})
-		if first := l.firstBase(); start > first {
-			cut = cut || e.checkpoints.starts[n] != start
-			e.checkpoints.starts[n] = start
-			starts = append(starts, checkpoint.Offset{Topic: n.Topic, Partition: n.Partition, Offset: start})
-		} else if _, ok := e.checkpoints.starts[n]; ok {
-			delete(e.checkpoints.starts, n)
-			cut = true
+		n := l.name
+		if l.w.gone.Load() {
+			continue
 		}
+		if l.corrupt.Load() != nil {
+			points[n] = e.checkpoints.points[n]
+			if start, ok := e.checkpoints.starts[n]; ok {
+				starts[n] = start
+			}
+			continue
+		}
+		points[n] = *l.settled.Load()
+		if start := l.start.Load(); start > 0 {
+			starts[n] = start
+		}
+		p := points[n]
+		p.syncFrom = l.w.syncFrom.Load()
+		points[n] = p
 	}
-	var err error
-	if moved {
-		err = errors.Join(e.writeOffsets(checkpoint.RecoveryPoints, points), e.writeOffsets(checkpoint.HighWatermarks, points))
-	}
-	if cut {
-		err = errors.Join(err, e.writeOffsets(checkpoint.LogStarts, starts))
-	}
-	return err
+	return e.failIfFinal(e.replaceCheckpoints(points, starts))
 }
 
-func (e *Engine) writeOffsets(file string, entries []checkpoint.Offset) error {
-	sort.Slice(entries, func(i, j int) bool {
-		a, b := entries[i], entries[j]
-		return a.Topic < b.Topic || a.Topic == b.Topic && a.Partition < b.Partition
-	})
+// replaceCheckpoints writes the files that have changed. Our own comes first: see readPoints.
+func (e *Engine) replaceCheckpoints(points map[Name]point, starts map[Name]int64) error {
+	if !maps.Equal(starts, e.checkpoints.starts) {
+		if err := e.writeOffsets(checkpoint.LogStarts, starts); err != nil {
+			return err
+		}
+		e.checkpoints.starts = starts
+	}
+	if maps.Equal(points, e.checkpoints.points) {
+		return nil
+	}
+	offsets := make(map[Name]int64, len(points))
+	for n, p := range points {
+		offsets[n] = p.offset
+	}
+	if err := e.writePoints(points); err != nil {
+		return err
+	}
+	if err := e.writeOffsets(checkpoint.RecoveryPoints, offsets); err != nil {
+		return err
+	}
+	e.checkpoints.points = points
+	return e.writeOffsets(checkpoint.HighWatermarks, offsets)
+}
+
+func (e *Engine) writeOffsets(file string, offsets map[Name]int64) error {
+	entries := make([]checkpoint.Offset, 0, len(offsets))
+	for _, n := range sortedNames(offsets) {
+		entries = append(entries, checkpoint.Offset{Topic: n.Topic, Partition: n.Partition, Offset: offsets[n]})
+	}
 	if err := checkpoint.WriteOffsets(e.fs, filepath.Join(e.opt.Dir, file), entries); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}

@@ -50,6 +50,7 @@ func (r *recovering) keepTorn(s *segment.Segment, f fs.File, at, size int64) (ze
 			if side, err = r.e.fs.Open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC); err != nil {
 				return false, err
 			}
+			r.changed = true
 		}
 		if side != nil {
 			if err := side.Write(buf[:n], p-at, false); err != nil {
@@ -78,6 +79,7 @@ func allZero(b []byte) bool {
 
 // setAside takes the segments behind a cut out of the log: their names get an ending that no start finds.
 func (r *recovering) setAside(bases []int64) error {
+	r.changed = true
 	for _, base := range bases {
 		r.done.Cut += r.sizes[base]
 		r.e.log.Warn("set a segment behind a torn one aside", "log", r.name, "file", segment.Name(r.dir, base, segment.LogSuffix))
@@ -88,9 +90,6 @@ func (r *recovering) setAside(bases []int64) error {
 				return err
 			}
 		}
-	}
-	if len(bases) == 0 {
-		return nil
 	}
 	return r.e.fs.SyncDir(r.dir)
 }

@@ -1,20 +1,23 @@
 package engine
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/zurau/zurau/engine/checkpoint"
 )
 
 // Delete removes a log. Appends that wait are refused with ErrDeleted or done, readers finish with what they hold, and
-// the files go after Config.DeleteDelay. When it returns the name is free.
+// the files go after Config.DeleteDelay. Until it returns the name is taken; then it is free, and nothing of the old log,
+// on disk or in a checkpoint, is left to be mistaken for a new one's. After an error the log is deleted for its users,
+// its name stays taken, and Delete may be called again.
 func (e *Engine) Delete(n Name) error {
-	e.logs.Lock()
-	l, ok := e.logs.m[n]
-	delete(e.logs.m, n)
-	e.logs.Unlock()
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.life.RUnlock()
+	l, ok := e.Log(n)
 	if !ok {
 		return fmt.Errorf("delete %s: %w", n, ErrDeleted)
 	}
@@ -24,23 +27,47 @@ func (e *Engine) Delete(n Name) error {
 	l.drain()
 	l.settling.Lock()
 	defer l.settling.Unlock()
-	return l.deleteFolder()
+	if now, _ := e.Log(n); now != l {
+		return fmt.Errorf("delete %s: %w", n, ErrDeleted) // somebody else did
+	}
+	if err := l.deleteFolder(); err != nil {
+		return fmt.Errorf("delete %s: %w", n, err)
+	}
+	e.logs.Lock()
+	delete(e.logs.m, n)
+	e.logs.Unlock()
+	return nil
 }
 
-// deleteFolder renames the folder so that no start finds it, and lets go of the files.
+// deleteFolder lets go of the files, renames the folder so that no start finds it, and takes the log out of the
+// checkpoints: a log of the same name must not inherit a recovery point.
 func (l *Log) deleteFolder() error {
-	// The records are not wanted any more, but an error of their write-back must still take the directory offline.
-	if l.e.failed() == nil {
-		if err := l.flushTo(l.high.Load()); err != nil {
-			l.e.fail(err)
+	if err := l.e.failed(); err != nil {
+		return offline(err)
+	}
+	if !l.w.gone.Load() {
+		// The records are not wanted any more, but an error of their write-back must still take the directory offline.
+		if l.corrupt.Load() == nil {
+			if err := l.flushWritten(); err != nil {
+				return err
+			}
 		}
+		if err := l.closeFiles(ErrDeleted); err != nil {
+			return l.e.failIfFinal(err)
+		}
+		if err := l.renameFolder(); err != nil {
+			return l.e.failIfFinal(err)
+		}
+		l.w.gone.Store(true)
 	}
-	err := l.closeFiles()
+	return l.e.writeCheckpoints()
+}
+
+func (l *Log) renameFolder() error {
 	if !l.w.made.Load() {
-		return err
+		return nil
 	}
-	id := hex.EncodeToString(l.id[:])
-	gone := fmt.Sprintf("%s.%s%s", l.dir, id, deleteSuffix)
+	gone := filepath.Join(l.e.opt.Dir, l.e.deletedName(l.name))
 	if err := l.e.fs.Rename(l.dir, gone); err != nil {
 		return err
 	}
@@ -48,7 +75,17 @@ func (l *Log) deleteFolder() error {
 		return err
 	}
 	l.e.removeLater(l.config.Load().DeleteDelay, removal{dir: gone})
-	return err
+	return nil
+}
+
+// maxFileName is what Linux takes, in bytes.
+const maxFileName = 255
+
+// deletedName returns a name for the folder of a deleted log, in Kafka's form: <topic>-<partition>.<32 hex digits>-delete,
+// with as much of the topic as fits. Those of an earlier process are gone: Open removes them.
+func (e *Engine) deletedName(n Name) string {
+	end := fmt.Sprintf("-%d.%032x%s", n.Partition, e.deletions.Add(1), deleteSuffix)
+	return n.Topic[:min(len(n.Topic), maxFileName-len(end))] + end
 }
 
 // drain waits until no writer has the log and nothing is pending.
@@ -60,8 +97,9 @@ func (l *Log) drain() {
 	}
 }
 
-// closeFiles closes the descriptors of all segments.
-func (l *Log) closeFiles() (err error) {
+// closeFiles closes the descriptors of all segments, and says why to reads that come later.
+func (l *Log) closeFiles(why error) (err error) {
+	l.w.closed.Store(&why)
 	segs := *l.view.Load()
 	for _, s := range segs {
 		if l.e.failed() == nil {

@@ -28,7 +28,7 @@ func (l *Log) nextDirect() *run {
 			continue
 		case l.blockedByZeros(r):
 			return nil // zerosLaid goes on
-		case r.rolled || !r.seg.Direct() || !r.seg.Open() || d.sync && l.unflushed():
+		case r.rolled || !r.seg.Direct() || !r.seg.Open() || d.sync && l.unflushed() || l.w.syncFrom.Load() >= 0 && !l.promised(d.sync, r):
 			l.errand()
 			return nil
 		}
@@ -64,6 +64,9 @@ func (l *Log) errand() {
 	}
 	l.e.writers(l.config.Load()).push(l)
 }
+
+// promised reports whether a write keeps what a recovery counts on in sync mode.
+func (l *Log) promised(sync bool, r *run) bool { return sync && len(r.buf) <= flightBytes }
 
 // unflushed reports whether records were written and not flushed.
 func (l *Log) unflushed() bool {
@@ -119,6 +122,9 @@ func (l *Log) advance(r *run) error {
 		if err := l.flushTo(m); err != nil {
 			return err
 		}
+	}
+	if d.sync {
+		l.promise(m.offset)
 	}
 	l.high.Store(m)
 	l.arrangeFlush(cfg)
@@ -178,6 +184,11 @@ func (l *Log) prepareDirect(r *run) error {
 		}
 	}
 	r.rolled = false
+	if !l.promised(l.config.Load().Sync(), r) {
+		if err := l.unpromise(); err != nil {
+			return err
+		}
+	}
 	if l.config.Load().Sync() {
 		if err := l.flushTo(l.high.Load()); err != nil {
 			return err

@@ -13,7 +13,12 @@ import (
 
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/segment"
 )
+
+// maxIdle bounds the descriptors, and the index mappings, that are kept for readers that may come again: far below
+// vm.max_map_count and the usual limit of open files.
+const maxIdle = 4096
 
 // lockName is the file whose lock says that a process has the directory, as in Kafka.
 const lockName = ".lock"
@@ -34,12 +39,14 @@ type Engine struct {
 	async, sync, flushers *pool
 	direct                lazyCommitter
 	buffers               buffers
+	shared                *segment.Shared
 	space                 space
 	waiting               atomic.Int64 // bytes appended and not written
 	ready                 ready
 
 	failure   atomic.Pointer[error]
 	closed    atomic.Bool
+	life      sync.RWMutex // read-locked by what uses the files beside the writers, locked by Close
 	syncBy    atomic.Int32 // SyncMethod in force
 	dirty     logSet       // written since the last checkpoint
 	recovered Recovery
@@ -48,10 +55,11 @@ type Engine struct {
 	// checkpoints serialises their files.
 	checkpoints struct {
 		sync.Mutex
-		points map[Name]int64 // recovery points on disk
+		points map[Name]point // recovery points on disk
 		starts map[Name]int64 // log start offsets on disk
 	}
-	removals removals
+	removals  removals
+	deletions atomic.Int64 // so far, for names
 }
 
 // Open takes the directory and opens the logs in it: those that an orderly stop left as they are, others after a
@@ -64,7 +72,8 @@ func Open(opt Options) (*Engine, error) {
 	e := &Engine{opt: opt.filled()}
 	e.fs, e.log = e.opt.FS, e.opt.Logger
 	e.logs.m = map[Name]*Log{}
-	e.checkpoints.points, e.checkpoints.starts = map[Name]int64{}, map[Name]int64{}
+	e.shared = segment.NewShared(maxIdle, maxIdle)
+	e.checkpoints.points, e.checkpoints.starts = map[Name]point{}, map[Name]int64{}
 	if err := e.fs.MkdirAll(opt.Dir); err != nil {
 		return nil, err
 	}
@@ -77,8 +86,10 @@ func Open(opt Options) (*Engine, error) {
 	e.sync = newPool(e.opt.SyncWriters, e.write)
 	e.flushers = newPool(2, e.flushTurn)
 	if err := e.recover(); err != nil {
-		lock.Close()
-		return nil, err
+		for _, l := range e.Logs() {
+			err = errors.Join(err, l.closeFiles(ErrClosed))
+		}
+		return nil, errors.Join(err, lock.Close())
 	}
 	e.space.measure(e)
 	e.start()
@@ -142,6 +153,10 @@ func (e *Engine) Create(n Name, id [16]byte, c Config) (*Log, error) {
 	if err := checkName(n); err != nil {
 		return nil, err
 	}
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.life.RUnlock()
 	if err := e.failed(); err != nil {
 		return nil, offline(err)
 	}
@@ -151,14 +166,21 @@ func (e *Engine) Create(n Name, id [16]byte, c Config) (*Log, error) {
 	}
 	e.logs.Lock()
 	defer e.logs.Unlock()
-	if e.closed.Load() {
-		return nil, ErrClosed
-	}
 	if _, ok := e.logs.m[n]; ok {
 		return nil, fmt.Errorf("create %s: %w", n, ErrExists)
 	}
 	e.logs.m[n] = l
 	return l, nil
+}
+
+// enter lets a call use the files until it unlocks e.life, or says that the engine is closed.
+func (e *Engine) enter() error {
+	e.life.RLock()
+	if e.closed.Load() {
+		e.life.RUnlock()
+		return ErrClosed
+	}
+	return nil
 }
 
 // checkName refuses what is no name of a folder: Kafka's rules for topics.
@@ -204,9 +226,9 @@ func (e *Engine) fail(err error) {
 // Close stops the engine in order: what was appended is written, acknowledged and flushed, the files are what Kafka
 // leaves after an orderly stop, and the directory is free for another process.
 func (e *Engine) Close() error {
-	e.logs.Lock()
+	e.life.Lock()
 	was := e.closed.Swap(true)
-	e.logs.Unlock()
+	e.life.Unlock()
 	if was {
 		return ErrClosed
 	}
@@ -220,29 +242,37 @@ func (e *Engine) Close() error {
 	e.async.close()
 	e.sync.close()
 	e.flushers.close()
-	err := e.shutDown()
+	err := e.settleAll()
 	for _, l := range e.Logs() {
-		err = errors.Join(err, l.closeFiles())
+		err = errors.Join(err, l.closeFiles(ErrClosed))
+	}
+	if err == nil {
+		err = e.markClean()
 	}
 	e.removals.finish(e)
 	e.buffers.trim()
 	return errors.Join(err, e.lock.Close())
 }
 
-// shutDown leaves the directory so that the next start need not look at the logs: everything flushed, and only then
-// the mark of an orderly stop.
-func (e *Engine) shutDown() error {
+// settleAll brings everything to stable storage that the next start would have to look for.
+func (e *Engine) settleAll() error {
 	if err := e.failed(); err != nil {
 		return offline(err)
 	}
 	for _, l := range e.Logs() {
-		if l.corrupt.Load() != nil {
+		if l.corrupt.Load() != nil || l.w.gone.Load() {
 			continue
 		}
-		if err := l.settle(); err != nil {
+		if err := l.settle(); err != nil && !errors.Is(err, ErrDeleted) {
 			return fmt.Errorf("close %s: %w", l.name, err)
 		}
 	}
+	return nil
+}
+
+// markClean says that the next start need not look at the logs. It comes after everything, the last cut and the last index
+// entry included.
+func (e *Engine) markClean() error {
 	if err := e.writeCheckpoints(); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"os"
+	"syscall"
 )
 
 var (
@@ -27,3 +29,28 @@ var (
 
 // offline wraps the cause of a failure so that errors.Is finds both ErrOffline and the cause.
 func offline(cause error) error { return fmt.Errorf("%w: %w", ErrOffline, cause) }
+
+// final reports whether err is a failed write or flush: after one nobody knows what the disk has. A file that cannot be
+// opened, made or renamed is not one, and neither is a full disk that says so before it has taken anything.
+func final(err error) bool {
+	var op *os.PathError
+	if !errors.As(err, &op) {
+		return false
+	}
+	switch op.Op {
+	case "write":
+		return !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT)
+	case "fdatasync", "fsync", "truncate":
+		return true
+	}
+	return false
+}
+
+// failIfFinal takes the directory offline where err says that it is to be, and returns err.
+func (e *Engine) failIfFinal(err error) error {
+	if err == nil || !final(err) {
+		return err
+	}
+	e.fail(err)
+	return offline(err)
+}

@@ -8,6 +8,10 @@ import (
 // Flush puts every record that was appended before the call on stable storage and returns then. Its error is final for
 // the directory.
 func (l *Log) Flush() error {
+	if err := l.e.enter(); err != nil {
+		return err
+	}
+	defer l.e.life.RUnlock()
 	l.mu.Lock()
 	end := l.mu.end
 	for l.mu.busy && l.high.Load().offset < end && l.Err() == nil {
@@ -138,6 +142,10 @@ func (l *Log) flushSoon() {
 // flushTurn is one turn of a flusher with a log.
 func (e *Engine) flushTurn(l *Log) {
 	l.w.flushQueued.Store(false)
+	if e.enter() != nil {
+		return // Close has flushed it, or will
+	}
+	defer e.life.RUnlock()
 	if l.flushWritten() == nil && l.w.beyond.Load() >= e.opt.CheckpointBytes {
 		e.checkpointSoon(l)
 	}

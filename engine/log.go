@@ -42,6 +42,8 @@ type Log struct {
 	// high and flushed are where readers and recovery may rely on whole batches. high never falls, but in Truncate.
 	high    atomic.Pointer[mark]
 	flushed atomic.Pointer[mark]
+	// cuts counts the beginnings and ends of Truncate: odd while one is at it. A read that saw it change starts again.
+	cuts atomic.Int64
 	// corrupt takes this log alone offline: its files are not what they were.
 	corrupt atomic.Pointer[error]
 
@@ -66,8 +68,8 @@ type Log struct {
 
 	// flushing serialises flushes, settling what a checkpoint writes: neither guards anything that an append needs.
 	flushing, settling sync.Mutex
-	settled            atomic.Int64 // recovery point: everything that a recovery from there needs is durable
-	stored             atomic.Int64 // offset of the newest producer snapshot, -1 before any
+	settled            atomic.Pointer[point] // recovery point: everything that a recovery from there needs is durable
+	stored             atomic.Int64          // offset of the newest producer snapshot, -1 before any
 }
 
 // A mark is an offset at which a batch ends, and where that is in a file.
@@ -161,7 +163,7 @@ func (l *Log) Err() error {
 
 func (l *Log) limits() segment.Limits {
 	c := l.config.Load()
-	return segment.Limits{Bytes: c.SegmentBytes, IndexBytes: c.IndexBytes, IndexInterval: c.IndexInterval}
+	return segment.Limits{Bytes: c.SegmentBytes, IndexBytes: c.IndexBytes, IndexInterval: c.IndexInterval, Shared: l.e.shared}
 }
 
 func (e *Engine) path(n Name) string { return filepath.Join(e.opt.Dir, n.String()) }

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/record"
@@ -21,43 +20,105 @@ var none = TimeOffset{Timestamp: -1, Offset: -1, LeaderEpoch: -1}
 
 // OffsetForTime returns the first record with a timestamp of at least t, or offset -1. It may read from the disk.
 func (l *Log) OffsetForTime(t int64) (TimeOffset, error) {
-	if err := l.Err(); err != nil {
-		return none, err
-	}
-	h, from := l.readable(), l.start.Load()
-	for _, s := range *l.view.Load() {
-		end := s.Size()
-		if s == h.seg {
-			end = h.position
-		} else if s.Base > h.seg.Base {
-			break
+	return l.lookUp(func(v view) (TimeOffset, *segment.Segment, error) {
+		for _, s := range v.segs {
+			if l.newestIn(s) < t {
+				continue
+			}
+			if found, err := v.timeIn(s, t); err != io.EOF {
+				return found, s, err
+			}
 		}
-		found, err := l.timeIn(s, t, from, end)
-		if err != io.EOF {
-			return found, err
-		}
-	}
-	return none, nil
+		return none, nil, nil
+	})
 }
 
-// timeIn looks in one segment.
-func (l *Log) timeIn(s *segment.Segment, t, from, end int64) (TimeOffset, error) {
-	if newest := l.newestIn(s); newest < t && s != l.high.Load().seg {
-		return none, io.EOF
+// MaxTimestamp returns the first record with the greatest timestamp of the log, or offset -1. It may read from the disk.
+func (l *Log) MaxTimestamp() (TimeOffset, error) {
+	return l.lookUp(func(v view) (TimeOffset, *segment.Segment, error) {
+		best := none
+		for _, s := range v.segs {
+			if l.newestIn(s) <= best.Timestamp {
+				continue
+			}
+			found, err := v.newest(l, s)
+			if err != nil && err != io.EOF {
+				return none, s, err
+			}
+			if err == nil && found.Timestamp > best.Timestamp {
+				best = found
+			}
+		}
+		return best, nil, nil
+	})
+}
+
+// view is what a look-up may look at: segments that hold a record from the log start on, and below the high watermark.
+type view struct {
+	segs  []*segment.Segment
+	start int64
+	high  *mark
+}
+
+// lookUp runs find until no truncation, no retention and no damaged index comes between.
+func (l *Log) lookUp(find func(view) (TimeOffset, *segment.Segment, error)) (TimeOffset, error) {
+	for tries := 0; ; tries++ {
+		if p := l.corrupt.Load(); p != nil {
+			return none, offline(*p)
+		}
+		cuts := l.cuts.Load()
+		v := view{start: l.start.Load(), high: l.readable()}
+		all := *l.view.Load()
+		for i, s := range all {
+			below := i+1 < len(all) && all[i+1].Base <= v.start
+			if !below && s.Base <= v.high.seg.Base {
+				v.segs = append(v.segs, s)
+			}
+		}
+		found, s, err := find(v)
+		if l.cuts.Load() != cuts || cuts%2 == 1 {
+			l.LogEndOffset() // waits for the end of the truncation
+			continue
+		}
+		if err == nil || tries > maxTries {
+			return found, err
+		}
+		if again := l.readAgain(s, err); again != nil {
+			return none, again
+		}
 	}
+}
+
+// end returns the position in a segment up to which records may be read.
+func (v *view) end(s *segment.Segment) int64 {
+	if s == v.high.seg {
+		return v.high.position
+	}
+	return s.Size()
+}
+
+// timeIn looks in one segment, and returns io.EOF where no record will do.
+func (v *view) timeIn(s *segment.Segment, t int64) (TimeOffset, error) {
 	f, err := s.Acquire()
 	if err != nil {
 		return none, err
 	}
 	defer s.Release()
-	p, err := s.FindTime(f, t, from, end)
-	if err != nil {
-		return none, err
+	// A batch may have such a timestamp in records below the log start alone: then the next one is looked at.
+	for from := v.start; ; {
+		p, err := s.FindTime(f, t, from, v.end(s))
+		if err != nil {
+			return none, err
+		}
+		found, err := recordIn(f, p, func(ts, offset int64) bool { return ts >= t && offset >= v.start })
+		if err != io.EOF {
+			return found, err
+		}
+		from = p.LastOffset + 1
 	}
-	return recordIn(f, p, func(ts, offset int64) bool { return ts >= t && offset >= from })
 }
 
-// newestIn returns the greatest timestamp of a segment.
+// newestIn returns the greatest timestamp of a segment, of records that are not to be read yet as well.
 func (l *Log) newestIn(s *segment.Segment) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,31 +126,9 @@ func (l *Log) newestIn(s *segment.Segment) int64 {
 	return t
 }
 
-// MaxTimestamp returns the first record with the greatest timestamp of the log, or offset -1. It may read from the disk.
-func (l *Log) MaxTimestamp() (TimeOffset, error) {
-	if err := l.Err(); err != nil {
-		return none, err
-	}
-	h, from := l.readable(), l.start.Load()
-	newest, in := int64(-1), (*segment.Segment)(nil)
-	for _, s := range *l.view.Load() {
-		if t := l.newestIn(s); t > newest && s.Base <= h.seg.Base {
-			newest, in = t, s
-		}
-	}
-	if in == nil {
-		return none, nil
-	}
-	end := in.Size()
-	if in == h.seg {
-		end = h.position
-	}
-	return l.maxIn(in, from, end)
-}
-
-// maxIn finds the first record with the greatest timestamp among the batches of a segment that may be read: what Note
-// knows also counts appends that may not.
-func (l *Log) maxIn(s *segment.Segment, from, end int64) (TimeOffset, error) {
+// newest returns the first record of a segment with the greatest timestamp of those that may be read, or io.EOF where it
+// has none. What Note keeps is the answer where that batch may be read as a whole; else the headers are.
+func (v *view) newest(l *Log, s *segment.Segment) (TimeOffset, error) {
 	f, err := s.Acquire()
 	if err != nil {
 		return none, err
@@ -98,29 +137,56 @@ func (l *Log) maxIn(s *segment.Segment, from, end int64) (TimeOffset, error) {
 	l.mu.Lock()
 	t, last := s.MaxTimestamp()
 	l.mu.Unlock()
-	p, err := s.Find(f, last, end)
-	if err == io.EOF || err == nil && p.MaxTimestamp != t {
-		p, err = newestBatch(f, end)
+	p, err := s.Find(f, last, v.end(s))
+	if err == nil && p.MaxTimestamp == t && p.BaseOffset >= v.start {
+		return recordIn(f, p, func(ts, _ int64) bool { return ts >= t })
 	}
-	if err != nil {
+	if err != nil && err != io.EOF {
 		return none, err
 	}
-	return recordIn(f, p, func(ts, offset int64) bool { return ts >= p.MaxTimestamp && offset >= from })
+	return v.scanNewest(f, s)
 }
 
-// newestBatch returns the first batch below end with the greatest timestamp.
-func newestBatch(f fs.File, end int64) (segment.Place, error) {
-	best := segment.Place{MaxTimestamp: math.MinInt64}
-	err := segment.Headers(f, 0, end, func(p segment.Place, _ record.Batch) bool {
-		if p.MaxTimestamp > best.MaxTimestamp {
-			best = p
+// scanNewest is newest by the headers of all batches that may be read.
+func (v *view) scanNewest(f fs.File, s *segment.Segment) (TimeOffset, error) {
+	best := none
+	var first *segment.Place // the batch that the log start is in
+	var newest segment.Place
+	err := segment.Headers(f, 0, v.end(s), func(p segment.Place, _ record.Batch) bool {
+		switch {
+		case p.LastOffset < v.start:
+		case p.BaseOffset < v.start:
+			first = &p
+		case newest.Size == 0 || p.MaxTimestamp > newest.MaxTimestamp:
+			newest = p
 		}
 		return true
 	})
-	if err == nil && best.Size == 0 {
-		err = io.EOF
+	if err == nil && first != nil {
+		best, err = newestRecord(f, *first, v.start)
 	}
-	return best, err
+	if err != nil && err != io.EOF || newest.Size == 0 || newest.MaxTimestamp <= best.Timestamp {
+		if err == nil && best == none {
+			err = io.EOF
+		}
+		return best, err
+	}
+	return recordIn(f, newest, func(ts, _ int64) bool { return ts >= newest.MaxTimestamp })
+}
+
+// newestRecord returns the first record with the greatest timestamp among those of a batch from an offset on.
+func newestRecord(f fs.File, p segment.Place, from int64) (found TimeOffset, err error) {
+	newest := int64(-1)
+	_, err = recordIn(f, p, func(ts, offset int64) bool {
+		if offset >= from {
+			newest = max(newest, ts)
+		}
+		return false
+	})
+	if err != io.EOF || newest < 0 {
+		return none, err
+	}
+	return recordIn(f, p, func(ts, offset int64) bool { return offset >= from && ts == newest })
 }
 
 // recordIn returns the first record of a batch that is wanted.

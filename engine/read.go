@@ -1,11 +1,15 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"sort"
 
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/index"
 	"github.com/zurau/zurau/engine/segment"
 )
 
@@ -56,33 +60,102 @@ func (l *Log) ReadNoWait(offset int64, maxBytes int, whole bool) (Range, error) 
 }
 
 func (l *Log) read(offset int64, maxBytes int, whole, noWait bool) (Range, error) {
+	for tries := 0; ; tries++ {
+		cuts := l.cuts.Load()
+		r, seg, err := l.readOnce(offset, maxBytes, whole, noWait)
+		if l.cuts.Load() != cuts || cuts%2 == 1 {
+			r.Release()      // a truncation came between: what was found may be gone
+			l.LogEndOffset() // waits for its end
+			continue
+		}
+		if err == nil || tries > maxTries {
+			return r, err
+		}
+		if noWait && errors.Is(err, index.ErrCorrupt) {
+			return r, ErrWouldBlock // Read sees to it
+		}
+		if again := l.readAgain(seg, err); again != nil {
+			return r, again
+		}
+	}
+}
+
+// maxTries bounds how often a look-up that found a wrong index, or a segment that was going, starts again.
+const maxTries = 3
+
+// readAgain returns nil where a look-up that failed with err in a segment is to be tried again, and else its error.
+func (l *Log) readAgain(s *segment.Segment, err error) error {
+	switch {
+	case errors.Is(err, index.ErrCorrupt):
+		return l.repairIndex(s, err)
+	case !errors.Is(err, os.ErrClosed):
+		return err
+	case l.w.closed.Load() == nil:
+		return nil // retention took the segment off after the view was read
+	}
+	return fmt.Errorf("read %s: %w", l.name, *l.w.closed.Load())
+}
+
+// repairIndex makes the indexes of a segment anew from its log file.
+func (l *Log) repairIndex(s *segment.Segment, why error) error {
+	if err := l.e.enter(); err != nil {
+		return err
+	}
+	defer l.e.life.RUnlock()
+	l.settling.Lock()
+	defer l.settling.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s == l.mu.active && l.mu.busy {
+		l.mu.idle.Wait()
+	}
+	if !slices.Contains(*l.view.Load(), s) {
+		return nil // it went meanwhile
+	}
+	l.e.log.Warn("an index is wrong and is made anew", "log", l.name, "file", s.Path(), "error", why)
+	f, err := s.Acquire()
+	if err != nil {
+		return err
+	}
+	defer s.Release()
+	if _, err := s.Rebuild(f, s.Size(), l.config.Load().IndexInterval); err != nil {
+		return err
+	}
+	if s == l.mu.active {
+		return nil
+	}
+	return s.SealIndexes()
+}
+
+// readOnce is one try, with the segment in which it ended.
+func (l *Log) readOnce(offset int64, maxBytes int, whole, noWait bool) (r Range, in *segment.Segment, err error) {
 	h := l.readable()
-	r := Range{LogStartOffset: l.start.Load(), HighWatermark: h.offset}
+	r = Range{LogStartOffset: l.start.Load(), HighWatermark: h.offset}
 	if p := l.corrupt.Load(); p != nil {
-		return r, offline(*p)
+		return r, nil, offline(*p)
 	}
 	if offset < r.LogStartOffset || offset > h.offset {
 		if offset > h.offset && offset <= l.LogEndOffset() {
-			return r, nil // appended, and not yet to be read
+			return r, nil, nil // appended, and not yet to be read
 		}
-		return r, fmt.Errorf("read %s at offset %d, which is not in [%d, %d]: %w", l.name, offset, r.LogStartOffset, h.offset, ErrOffsetOutOfRange)
+		return r, nil, fmt.Errorf("read %s at offset %d, which is not in [%d, %d]: %w", l.name, offset, r.LogStartOffset, h.offset, ErrOffsetOutOfRange)
 	}
 	if offset == h.offset {
-		return r, nil
+		return r, nil, nil
 	}
 	segs := *l.view.Load()
 	i := sort.Search(len(segs), func(i int) bool { return segs[i].Base > offset }) - 1
 	if i < 0 {
-		return r, fmt.Errorf("read %s at offset %d: %w", l.name, offset, ErrOffsetOutOfRange) // retention was faster
+		return r, nil, fmt.Errorf("read %s at offset %d: %w", l.name, offset, ErrOffsetOutOfRange) // retention was faster
 	}
 	for ; i < len(segs); i++ {
 		err := r.find(segs[i], h, offset, maxBytes, whole, noWait)
 		if err != io.EOF {
-			return r, err
+			return r, segs[i], err
 		}
 		// The records from offset to the segment's end are gone (compaction): the next one has what follows.
 	}
-	return r, nil
+	return r, nil, nil
 }
 
 // find sets the range to the batches of one segment, or returns io.EOF where it has none from offset on.

@@ -49,6 +49,9 @@ func (e *Engine) recover() error {
 	if err := e.openLogs(names, clean); err != nil {
 		return err
 	}
+	if err := e.settleRecovered(clean); err != nil {
+		return err
+	}
 	e.recovered.Logs = len(names)
 	e.recovered.Duration = time.Since(began)
 	if !clean && len(names) > 0 {
@@ -58,26 +61,46 @@ func (e *Engine) recover() error {
 	return nil
 }
 
+// settleRecovered makes what was found the starting point of the next recovery. It also takes logs that are not there
+// out of the checkpoints: a new one of the same name must not inherit a recovery point.
+func (e *Engine) settleRecovered(clean bool) error {
+	if !clean {
+		if err := e.fs.SyncDir(e.opt.Dir); err != nil { // a killed process may have made folders
+			return err
+		}
+	}
+	return e.writeCheckpoints()
+}
+
 // readCheckpoints reads where recovery has to start and where logs do. Files that are missing or garbage are as if
 // empty: more is scanned, nothing is lost.
 func (e *Engine) readCheckpoints() error {
-	for file, into := range map[string]map[Name]int64{
-		checkpoint.RecoveryPoints: e.checkpoints.points,
-		checkpoint.LogStarts:      e.checkpoints.starts,
-	} {
-		entries, err := checkpoint.ReadOffsets(e.fs, filepath.Join(e.opt.Dir, file))
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-		case errors.Is(err, checkpoint.ErrCorrupt):
-			e.log.Warn("checkpoint is not readable and is made anew", "error", err)
-		case err != nil:
-			return err
-		}
-		for _, o := range entries {
-			into[Name{o.Topic, o.Partition}] = o.Offset
-		}
+	points, err := e.readOffsets(checkpoint.RecoveryPoints)
+	if err != nil {
+		return err
 	}
-	return nil
+	for n, offset := range points {
+		e.checkpoints.points[n] = pointAt(offset)
+	}
+	e.readPoints()
+	e.checkpoints.starts, err = e.readOffsets(checkpoint.LogStarts)
+	return err
+}
+
+func (e *Engine) readOffsets(file string) (map[Name]int64, error) {
+	entries, err := checkpoint.ReadOffsets(e.fs, filepath.Join(e.opt.Dir, file))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case errors.Is(err, checkpoint.ErrCorrupt):
+		e.log.Warn("checkpoint is not readable and is made anew", "error", err)
+	case err != nil:
+		return nil, err
+	}
+	offsets := make(map[Name]int64, len(entries))
+	for _, o := range entries {
+		offsets[Name{o.Topic, o.Partition}] = o.Offset
+	}
+	return offsets, nil
 }
 
 const deleteSuffix = "-delete"

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"sort"
@@ -12,9 +13,7 @@ import (
 	"sync"
 
 	"github.com/zurau/zurau/engine/checkpoint"
-	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/producer"
-	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/engine/segment"
 )
 
@@ -27,6 +26,8 @@ func (e *Engine) emptyLog(n Name, id [16]byte, c Config) (*Log, error) {
 	l.mu.epochs = new(checkpoint.LeaderEpochs)
 	l.view.Store(new([]*segment.Segment))
 	l.stored.Store(-1)
+	l.w.syncFrom.Store(-1)
+	l.settled.Store(new(pointAt(0)))
 	return l, l.startAt(0)
 }
 
@@ -47,53 +48,80 @@ func (l *Log) startAt(offset int64) error {
 // recovering is the state of opening one log.
 type recovering struct {
 	*Log
-	clean bool
-	point int64 // recovery point: everything below was flushed
-	files []int64
-	sizes map[int64]int64
-	snaps []int64 // offsets of producer snapshots
-	next  int64   // offset after the last good record so far
-	done  Recovery
+	clean   bool
+	point   point
+	files   []int64
+	sizes   map[int64]int64
+	snaps   []int64 // offsets of producer snapshots
+	next    int64   // offset after the last good record so far
+	from    int64   // offset at which the scan began; next where nothing was scanned
+	changed bool    // names in the folder were made, replaced or removed
+	done    Recovery
 }
 
-// openLog opens the log in a folder. An error is one of the file system; a log that is corrupt is returned offline.
+// openLog opens the log in a folder. A log that is corrupt, or whose files cannot be read, is returned offline; an error
+// is a failed write or flush.
 func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
 	l, err := e.emptyLog(n, [16]byte{}, Config{})
 	if err != nil {
 		return nil, Recovery{}, err
 	}
 	l.w.made.Store(true)
-	r := &recovering{Log: l, clean: clean, point: e.checkpoints.points[n], sizes: map[int64]int64{}}
-	if err := r.list(); err != nil {
-		return nil, r.done, err
+	p, ok := e.checkpoints.points[n]
+	if !ok {
+		p = pointAt(0)
 	}
-	id, err := checkpoint.ReadTopicID(e.fs, l.dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, checkpoint.ErrCorrupt) {
-		return nil, r.done, err
-	}
-	l.id = id
-	if len(r.files) == 0 {
-		return l, r.done, l.startAt(max(e.checkpoints.starts[n], 0))
-	}
-	if err := r.load(); err != nil {
-		var bad *corruption
-		if !errors.As(err, &bad) {
-			return nil, r.done, err
+	r := &recovering{Log: l, clean: clean, point: p, sizes: map[int64]int64{}}
+	if err := r.open(); err != nil {
+		if final(err) {
+			return nil, r.done, errors.Join(err, l.closeFiles(ErrClosed))
 		}
-		e.log.Error("log is corrupt and goes offline", "log", n, "error", err)
+		e.log.Error("log is offline", "log", n, "error", err)
 		l.corrupt.Store(&err)
 		r.done.Offline = 1
 	}
 	return l, r.done, nil
 }
 
-// corruption is damage below the recovery point: it is neither cut nor served.
+// corruption is damage that no crash explains: it is neither cut nor served.
 type corruption struct{ err error }
 
 func (c *corruption) Error() string { return "corrupt: " + c.err.Error() }
 func (c *corruption) Unwrap() error { return c.err }
 
-// list finds the segments and snapshots, and removes what a deletion left.
+// open reads the folder.
+func (r *recovering) open() error {
+	id, err := checkpoint.ReadTopicID(r.e.fs, r.dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, checkpoint.ErrCorrupt) {
+		return err
+	}
+	r.id = id
+	if err := r.list(); err != nil {
+		return err
+	}
+	if err := r.removeOrphans(); err != nil {
+		return err
+	}
+	if len(r.files) == 0 {
+		r.next = max(r.e.checkpoints.starts[r.name], 0)
+		err = errors.Join(r.startAt(r.next), r.removeStraySnapshots())
+	} else {
+		err = r.load()
+	}
+	if err != nil {
+		return err
+	}
+	r.w.syncFrom.Store(r.point.syncFrom)
+	if !r.clean {
+		r.w.named.Add(1) // files that a killed process made may not have durable names yet
+	}
+	if r.changed || r.from < r.next {
+		return r.syncNames()
+	}
+	return nil
+}
+
+// list finds the segments and snapshots, and removes what a deletion or a truncation left.
 func (r *recovering) list() error {
 	entries, err := r.e.fs.ReadDir(r.dir)
 	if err != nil {
@@ -101,8 +129,8 @@ func (r *recovering) list() error {
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		if strings.HasSuffix(name, segment.DeletedSuffix) {
-			if err := r.e.fs.Remove(filepath.Join(r.dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if strings.HasSuffix(name, segment.DeletedSuffix) || strings.HasSuffix(name, copySuffix) {
+			if err := r.e.removeIfThere(filepath.Join(r.dir, name)); err != nil {
 				return err
 			}
 			continue
@@ -125,6 +153,28 @@ func (r *recovering) list() error {
 	return nil
 }
 
+// removeOrphans removes indexes without a log file: one of the same base offset, made later, would take them for its own.
+func (r *recovering) removeOrphans() error {
+	entries, err := r.e.fs.ReadDir(r.dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		base, kind, ok := splitName(entry.Name())
+		if !ok || kind != segment.IndexSuffix && kind != segment.TimeSuffix {
+			continue
+		}
+		if _, ok := r.sizes[base]; ok {
+			continue
+		}
+		if err := r.e.removeIfThere(filepath.Join(r.dir, entry.Name())); err != nil {
+			return err
+		}
+		r.changed = true
+	}
+	return nil
+}
+
 // splitName takes a file name of a segment apart.
 func splitName(name string) (base int64, kind string, ok bool) {
 	const digits = 20
@@ -137,32 +187,19 @@ func splitName(name string) (base int64, kind string, ok bool) {
 
 // load opens the segments, scanning those that lie beyond the recovery point unless the stop was orderly.
 func (r *recovering) load() error {
-	var segs []*segment.Segment
-	r.next = r.files[0]
-	for i, base := range r.files {
-		s, err := segment.New(r.e.fs, r.dir, base, r.limits())
-		if err != nil {
-			return err
-		}
-		whole, err := r.open(s, i)
-		if err != nil {
-			return err
-		}
-		segs = append(segs, s)
-		if !whole {
-			if err := r.setAside(r.files[i+1:]); err != nil {
-				return err
-			}
-			break
-		}
+	segs, err := r.openSegments()
+	r.view.Store(&segs) // closeFiles closes them, whatever happens
+	if err != nil {
+		return err
 	}
 	last := segs[len(segs)-1]
-	r.view.Store(&segs)
 	r.mu.active, r.mu.created, r.mu.end = last, r.e.opt.Now(), r.next
 	m := &mark{r.next, last, last.Size()}
 	r.high.Store(m)
 	r.flushed.Store(m)
-	r.settled.Store(r.next)
+	at := point{offset: r.next, base: last.Base}
+	at.maxTimestamp, at.maxOffset = last.MaxTimestamp()
+	r.settled.Store(&at)
 	r.start.Store(min(max(r.files[0], r.e.checkpoints.starts[r.name]), r.next))
 	if err := r.loadEpochs(segs); err != nil {
 		return err
@@ -170,121 +207,97 @@ func (r *recovering) load() error {
 	if err := r.loadProducers(segs); err != nil {
 		return err
 	}
-	for _, s := range segs {
-		if s != last {
-			if err := s.CloseWriter(); err != nil {
+	return r.rest(segs)
+}
+
+// rest lets go of what opening the segments has left open or in memory.
+func (r *recovering) rest(segs []*segment.Segment) error {
+	for i, s := range segs {
+		if i+1 < len(segs) {
+			if err := s.SealIndexes(); err != nil {
 				return err
 			}
+		}
+		if err := s.CloseWriter(); err != nil { // an append opens the last one again, directly where that is wanted
+			return err
 		}
 		s.CloseReader()
 	}
 	return nil
 }
 
-// open loads the segment number i. It reports false where the log ends in it, because what follows was cut.
-func (r *recovering) open(s *segment.Segment, i int) (whole bool, err error) {
-	base, size := r.files[i], r.sizes[r.files[i]]
-	following := int64(-1)
-	if i+1 < len(r.files) {
-		following = r.files[i+1]
-	}
-	if base < r.next {
-		return false, &corruption{fmt.Errorf("%s starts before offset %d, where the segment before it ends", s.Path(), r.next)}
-	}
-	below := r.clean || following >= 0 && following <= r.point
-	if below {
-		r.next, err = s.Load(size, r.config.Load().IndexInterval, !r.clean || following < 0)
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			if r.clean && following < 0 {
-				// The mark of an orderly stop was wrong: the file changed after it. Look at it as after a crash.
-				return r.scan(s, size)
+// openSegments opens them in order, up to the first that does not go on where the one before it ends.
+func (r *recovering) openSegments() (segs []*segment.Segment, err error) {
+	r.next = r.files[0]
+	r.from = math.MaxInt64
+	defer func() { r.from = min(r.from, r.next) }()
+	for i, base := range r.files {
+		if base != r.next {
+			if cut, err := r.hole(i); cut || err != nil {
+				return segs, err
 			}
-			return false, &corruption{err}
+			r.next = base
 		}
-		return true, err
+		s, err := segment.New(r.e.fs, r.dir, base, r.limits())
+		if err != nil {
+			return segs, err
+		}
+		segs = append(segs, s)
+		if err := r.openSegment(s, i); err != nil {
+			return segs, err
+		}
 	}
-	return r.scan(s, size)
+	return segs, nil
 }
 
-// scan checks the batches of a segment from the recovery point on, cuts it behind the last good one, and flushes what
-// is left: after kill -9 the page cache holds what the disk does not have yet.
-func (r *recovering) scan(s *segment.Segment, size int64) (whole bool, err error) {
-	f, err := s.Acquire()
-	if err != nil {
-		return false, err
-	}
-	defer s.Release()
-	at, err := r.pointIn(s, f, size)
-	if err != nil {
-		return false, err
-	}
-	if at == 0 {
-		r.next = s.Base
-	} else {
-		r.next = r.point
-	}
-	from, start := at, r.next
-	at, bad := segment.Batches(f, at, size, func(_ int64, b record.Batch) error {
-		if b.BaseOffset() < r.next || b.LastOffset() < b.BaseOffset() {
-			return fmt.Errorf("batch with base offset %d where %d or more belongs", b.BaseOffset(), r.next)
-		}
-		r.next = b.LastOffset() + 1
-		return nil
-	})
-	r.done.Scanned += at - from
-	if at < size {
-		if err := r.cut(s, f, at, size, bad); err != nil {
-			return false, err
-		}
-	}
-	if err := s.TrimIndexes(r.next); err != nil {
-		return false, err
-	}
-	if err := r.flushScanned(s, start); err != nil {
-		return false, err
-	}
-	next := r.next
-	if r.next, err = s.Load(at, r.config.Load().IndexInterval, true); err != nil {
-		return false, err
-	}
-	if at > 0 && r.next != next {
-		return false, fmt.Errorf("%s ends at offset %d by its indexes and at %d by its batches", s.Path(), r.next, next)
-	}
-	return at == size, nil
-}
-
-// pointIn returns the position of the recovery point in the segment: 0 where it starts beyond it, or where the point is
-// no batch's start, as in a checkpoint that belongs to other files.
-func (r *recovering) pointIn(s *segment.Segment, f fs.File, size int64) (int64, error) {
-	if r.point <= s.Base {
-		return 0, nil
-	}
-	p, err := s.Find(f, r.point, size)
+// hole decides what it means that the segment number i does not start where the one before it ends:
+//
+//	starts earlier                          corruption
+//	starts at or below the log start        a retention was cut off: nothing is missing that anybody may read
+//	starts at or below the recovery point   as Kafka, go on: compaction leaves such holes
+//	the one before ends below that point    corruption: what is missing was flushed
+//	in sync mode, further behind than       corruption: what is missing was flushed
+//	could have been in flight
+//	else                                    a crash lost the end of the segment before: the log ends there
+func (r *recovering) hole(i int) (cut bool, err error) {
+	base := r.files[i]
+	name := segment.Name(r.dir, base, segment.LogSuffix)
 	switch {
-	case err == nil && p.BaseOffset == r.point:
-		return p.Position, nil
-	case err == io.EOF:
-		// The log ends at or before the point. If it ends right there it was flushed as a whole.
-		if p.LastOffset+1 == r.point {
-			return p.Position + int64(p.Size), nil
-		}
-		return 0, nil
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		if p.Size > 0 && p.LastOffset+1 == r.point {
-			return p.Position + int64(p.Size), nil // what follows is zeros laid ahead, or was torn
-		}
-		return 0, nil
+	case base < r.next:
+		return false, &corruption{fmt.Errorf("%s starts before offset %d, where the segment before it ends", name, r.next)}
+	case base <= r.e.checkpoints.starts[r.name]:
+		return false, nil
+	case r.clean || base <= r.point.offset:
+		r.e.log.Warn("records are missing between two segments", "log", r.name, "from", r.next, "to", base)
+		return false, nil
+	case r.next < r.point.offset:
+		return false, &corruption{fmt.Errorf("offsets %d to %d are missing, and everything below %d was flushed", r.next, base-1, r.point.offset)}
 	}
-	return 0, err
+	proof, err := r.flushedBehind(i, 0)
+	if err != nil {
+		return false, err
+	}
+	if proof != "" {
+		return false, &corruption{fmt.Errorf("offsets %d to %d are missing, and %s was written after they were flushed", r.next, base-1, proof)}
+	}
+	return true, r.setAside(r.files[i:])
 }
 
-// flushScanned makes what was found beyond the recovery point durable before it is served.
-func (r *recovering) flushScanned(s *segment.Segment, start int64) error {
-	if r.next == start {
-		return nil
+// openSegment loads the segment number i, after a scan where something of it lies beyond the recovery point.
+func (r *recovering) openSegment(s *segment.Segment, i int) (err error) {
+	size, last := r.sizes[s.Base], i+1 == len(r.files)
+	if !r.clean && (last || r.files[i+1] > r.point.offset) {
+		return r.scan(s, i)
 	}
-	if _, err := s.Writer(0); err != nil {
-		return err
+	interval := r.config.Load().IndexInterval
+	// The last segment of an orderly stop is checked in full, being the one that a mistaken mark would hurt.
+	next, err := s.Load(size, interval, !r.clean || last, nil)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		if r.clean && last {
+			return r.scan(s, i) // the file changed after the mark was made
+		}
+		return &corruption{err}
 	}
-	return s.Flush()
+	r.next = next
+	return err
 }

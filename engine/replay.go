@@ -8,6 +8,7 @@ import (
 
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/index"
 	"github.com/zurau/zurau/engine/producer"
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/engine/segment"
@@ -17,7 +18,7 @@ import (
 // recovery point, from the batches beyond it, and from all batches where the file is missing or garbage.
 func (r *recovering) loadEpochs(segs []*segment.Segment) error {
 	epochs, err := checkpoint.ReadLeaderEpochs(r.e.fs, r.dir)
-	from := r.point
+	from := min(r.from, r.point.offset)
 	switch {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, checkpoint.ErrCorrupt):
 		epochs, from = new(checkpoint.LeaderEpochs), 0
@@ -41,17 +42,17 @@ func (r *recovering) loadEpochs(segs []*segment.Segment) error {
 
 // loadProducers reads the newest snapshot that is sound and not beyond the end, and replays the batches behind it.
 func (r *recovering) loadProducers(segs []*segment.Segment) error {
-	from := r.start.Load()
+	from := int64(0) // records below the log start count, too, as long as they are there
 	for i := len(r.snaps) - 1; i >= 0; i-- {
 		offset := r.snaps[i]
 		if offset > r.next {
 			continue
 		}
 		b, err := r.e.readFile(segment.Name(r.dir, offset, segment.SnapshotSuffix))
-		if err != nil {
-			return err
+		if err == nil {
+			err = r.mu.producers.Unmarshal(b)
 		}
-		if err := r.mu.producers.Unmarshal(b); err != nil {
+		if err != nil {
 			r.e.log.Warn("producer snapshot is not readable and is passed over", "log", r.name, "offset", offset, "error", err)
 			r.mu.producers.Reset()
 			continue
@@ -78,6 +79,7 @@ func (r *recovering) removeStraySnapshots() error {
 		if err := r.e.removeIfThere(segment.Name(r.dir, offset, segment.SnapshotSuffix)); err != nil {
 			return err
 		}
+		r.changed = true
 	}
 	return nil
 }
@@ -139,6 +141,9 @@ func headersFrom(s *segment.Segment, from int64, visit func(fs.File, segment.Pla
 	at := int64(0)
 	if from > s.Base {
 		p, err := s.Find(f, from, s.Size())
+		if errors.Is(err, index.ErrCorrupt) {
+			p, err = segment.FindFrom(f, 0, from, s.Size())
+		}
 		if err == io.EOF {
 			return nil
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/zurau/zurau/engine/segment"
@@ -11,6 +12,10 @@ import (
 // Retain deletes what the logs need not keep any more: segments that are too old, too much, or below the log start
 // offset. It also forgets producers that were idle too long. It runs by itself at every Options.RetentionInterval.
 func (e *Engine) Retain() error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.life.RUnlock()
 	var errs []error
 	for _, l := range e.Logs() {
 		if err := l.retain(); err != nil && !errors.Is(err, ErrDeleted) {
@@ -24,26 +29,33 @@ func (l *Log) retain() error {
 	if err := l.Err(); err != nil {
 		return err
 	}
+	l.settling.Lock() // nobody else takes segments off meanwhile
+	defer l.settling.Unlock()
 	now := l.e.opt.Now()
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.deleted {
+		return ErrDeleted
+	}
 	l.mu.producers.Expire(now.UnixMilli(), l.e.opt.ProducerIDExpiration.Milliseconds())
 	n, all := l.expired(now)
 	if all {
 		// The active segment is too old as well: it goes once a new one is in its place, with its file.
 		if err := l.rollLocked(now); err != nil {
-			l.mu.Unlock()
 			return err
 		}
 		l.enqueue()
-		for l.mu.busy {
+		for s := l.mu.active; l.mu.busy && l.newest().Base < s.Base; {
 			l.mu.idle.Wait()
 		}
 		n, _ = l.expired(now)
 	}
-	l.mu.Unlock()
+	l.warnOfFuture(n, now)
 	if n == 0 {
 		return nil
 	}
+	l.mu.Unlock()
+	defer l.mu.Lock()
 	return l.deleteSegments(n)
 }
 
@@ -79,6 +91,18 @@ func (l *Log) expired(now time.Time) (n int, all bool) {
 	return n, false
 }
 
+// warnOfFuture tells of a segment that the age of its records keeps, because a clock or a unit was wrong.
+func (l *Log) warnOfFuture(n int, now time.Time) {
+	segs, cfg := *l.view.Load(), l.config.Load()
+	if n >= len(segs) || cfg.KeepAll || cfg.RetentionAge < 0 {
+		return
+	}
+	if newest, _ := segs[n].MaxTimestamp(); newest > now.UnixMilli() {
+		l.e.log.Warn("a segment has records of the future, and retention by time waits for it", "log", l.name, "file",
+			segs[n].Path(), "timestamp", newest)
+	}
+}
+
 func (l *Log) tooOld(s *segment.Segment, cfg *Config, now time.Time) bool {
 	if cfg.KeepAll || cfg.RetentionAge < 0 {
 		return false
@@ -99,31 +123,49 @@ func (l *Log) modified(s *segment.Segment, now time.Time) int64 {
 	return info.ModTime().UnixMilli()
 }
 
-// deleteSegments takes the n oldest segments off the log. Readers that hold one finish with it.
+// deleteSegments takes the n oldest segments off the log. Readers that hold one finish with it. The new log start is in
+// its checkpoint before the first file goes: a crash may leave any of them, and a hole below the log start is none.
+// The caller holds settling.
 func (l *Log) deleteSegments(n int) error {
-	l.settling.Lock()
-	defer l.settling.Unlock()
-	// What a writer's descriptor is still open for must be flushed before that is closed.
+	// What a writer's descriptor is still open for must be flushed before that is closed, and the file that the log goes
+	// on in must be there for good before the others go.
 	if err := l.flushWritten(); err != nil {
 		return err
 	}
-	gone := (*l.view.Load())[:n]
-	l.changeView(func(v []*segment.Segment) []*segment.Segment { return append([]*segment.Segment(nil), v[n:]...) })
-	first := l.firstBase()
-	for old := l.start.Load(); old < first && !l.start.CompareAndSwap(old, first); old = l.start.Load() {
+	if err := l.syncNames(); err != nil {
+		return l.e.failIfFinal(err)
 	}
-	l.mu.Lock()
-	l.mu.epochsNew = l.mu.epochs.TruncateFromStart(l.start.Load()) || l.mu.epochsNew
-	l.mu.Unlock()
+	view := *l.view.Load()
+	gone, first := view[:n], view[n].Base
+	l.raiseStart(first)
+	if err := l.e.writeCheckpoints(); err != nil && !errors.Is(err, syscall.ENOSPC) {
+		return err // a full disk is what a retention helps against
+	}
+	l.changeView(func(v []*segment.Segment) []*segment.Segment { return append([]*segment.Segment(nil), v[n:]...) })
+	var errs []error
 	for _, s := range gone {
 		names, err := s.Remove(l.e.fs, segment.DeletedSuffix)
 		l.e.removeLater(l.config.Load().DeleteDelay, removal{names: names})
-		if err != nil {
-			return err
-		}
+		errs = append(errs, err)
 	}
 	l.e.log.Info("deleted segments", "log", l.name, "segments", len(gone), "log start offset", l.start.Load())
-	return l.e.fs.SyncDir(l.dir)
+	return l.e.failIfFinal(errors.Join(append(errs, l.e.fs.SyncDir(l.dir))...))
+}
+
+// raiseStart moves the log start offset forward, unless it is there.
+func (l *Log) raiseStart(offset int64) {
+	for {
+		old := l.start.Load()
+		if old >= offset {
+			return
+		}
+		if l.start.CompareAndSwap(old, offset) {
+			l.mu.Lock()
+			l.mu.epochsNew = l.mu.epochs.TruncateFromStart(offset) || l.mu.epochsNew
+			l.mu.Unlock()
+			return
+		}
+	}
 }
 
 func (e *Engine) removeLater(delay time.Duration, m removal) {
@@ -151,16 +193,7 @@ func (l *Log) DeleteRecordsTo(offset int64) (start int64, err error) {
 	if offset < 0 || offset > high {
 		return -1, fmt.Errorf("delete records below offset %d, %w %d: %w", offset, errAboveHigh, high, ErrOffsetOutOfRange)
 	}
-	for {
-		old := l.start.Load()
-		if old >= offset {
-			return old, nil
-		}
-		if l.start.CompareAndSwap(old, offset) {
-			l.mu.Lock()
-			l.mu.epochsNew = l.mu.epochs.TruncateFromStart(offset) || l.mu.epochsNew
-			l.mu.Unlock()
-			return offset, nil
-		}
-	}
+	l.raiseStart(offset)
+	l.noteDirty() // the checkpoint of log starts
+	return l.start.Load(), nil
 }

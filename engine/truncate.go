@@ -1,33 +1,84 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/index"
 	"github.com/zurau/zurau/engine/segment"
 )
 
 // Truncate removes the records from offset on, durably, as a follower does whose leader has others there. Appends
-// wait meanwhile. Where a batch holds offset, the whole batch goes.
+// wait meanwhile, and so do reads. Where a batch holds offset, the whole batch goes. Below the first record of the log
+// everything goes, and the log goes on at offset. It returns ErrOffsetOutOfRange for a negative offset; an error that takes
+// the directory offline may leave the records there or not.
 func (l *Log) Truncate(offset int64) error {
+	if err := l.e.enter(); err != nil {
+		return err
+	}
+	defer l.e.life.RUnlock()
 	l.settling.Lock()
 	defer l.settling.Unlock()
+	begun, err := l.truncate(offset)
+	if err != nil && begun && l.e.failed() == nil {
+		l.e.fail(err) // outside of the log's lock, since it calls back
+		return offline(err)
+	}
+	return err
+}
+
+// truncate reports whether it began to change files.
+func (l *Log) truncate(offset int64) (begun bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.mu.busy {
 		l.mu.idle.Wait()
 	}
+	if l.mu.deleted {
+		return false, ErrDeleted
+	}
 	if err := l.Err(); err != nil {
-		return err
+		return false, err
+	}
+	if offset < 0 {
+		return false, fmt.Errorf("truncate %s to offset %d: %w", l.name, offset, ErrOffsetOutOfRange)
 	}
 	if offset >= l.mu.end {
+		return false, nil
+	}
+	l.flushing.Lock() // no flusher may move the marks to what is gone
+	defer l.flushing.Unlock()
+	if err := l.flushLocked(l.high.Load()); err != nil {
+		return true, err
+	}
+	if err := l.lowerPoint(offset); err != nil {
+		return false, err
+	}
+	l.cuts.Add(1)
+	defer l.cuts.Add(1)
+	return true, l.truncateLocked(offset)
+}
+
+// lowerPoint takes the recovery point, on disk, to where a recovery looks at everything that is appended from offset on:
+// new records below an old recovery point would be believed without a look.
+func (l *Log) lowerPoint(offset int64) error {
+	old := l.settled.Load()
+	lower := pointAt(0)
+	for _, s := range *l.view.Load() {
+		if s.Base <= offset {
+			lower = pointAt(s.Base)
+		}
+	}
+	if old.offset <= lower.offset {
 		return nil
 	}
-	if err := l.truncateLocked(offset); err != nil {
-		l.e.fail(err)
-		return offline(err)
+	l.settled.Store(&lower)
+	if err := l.e.writeCheckpoints(); err != nil {
+		l.settled.Store(old)
+		return err
 	}
 	return nil
 }
@@ -36,27 +87,36 @@ func (l *Log) Truncate(offset int64) error {
 func (l *Log) truncateLocked(offset int64) error {
 	segs := *l.view.Load()
 	keep := len(segs)
-	for keep > 1 && segs[keep-1].Base >= offset {
+	for keep > 0 && segs[keep-1].Base >= offset && !(keep == 1 && segs[0].Base == offset) {
 		keep--
 	}
 	kept := append([]*segment.Segment(nil), segs[:keep]...)
-	last, next, err := l.cutSegment(kept[keep-1], offset)
+	last, next, err := l.newEnd(kept, offset)
 	if err != nil {
 		return err
 	}
-	kept[keep-1] = last
 	l.view.Store(&kept)
-	if err := l.endAt(kept, next); err != nil {
+	if err := l.endAt(kept, last, next); err != nil {
 		return err
 	}
+	var errs []error
 	for _, s := range segs[keep:] {
 		names, err := s.Remove(l.e.fs, segment.DeletedSuffix)
-		if err != nil {
-			return err
-		}
+		errs = append(errs, err)
 		l.e.removeLater(l.config.Load().DeleteDelay, removal{names: names})
 	}
-	return l.e.fs.SyncDir(l.dir)
+	return errors.Join(append(errs, l.e.fs.SyncDir(l.dir))...)
+}
+
+// newEnd returns the segment that the log ends with, and the offset after its last record.
+func (l *Log) newEnd(kept []*segment.Segment, offset int64) (*segment.Segment, int64, error) {
+	if len(kept) == 0 {
+		s, err := segment.New(l.e.fs, l.dir, offset, l.limits())
+		return s, offset, err
+	}
+	last, next, err := l.cutSegment(kept[len(kept)-1], offset)
+	kept[len(kept)-1] = last
+	return last, next, err
 }
 
 // cutSegment ends a segment before the batch that holds offset, and returns it opened anew, with the offset after its
@@ -67,7 +127,7 @@ func (l *Log) cutSegment(s *segment.Segment, offset int64) (*segment.Segment, in
 	if err != nil {
 		return nil, 0, err
 	}
-	p, err := s.Find(f, offset, s.Size())
+	p, err := l.placeIn(s, f, offset)
 	if err == io.EOF {
 		p = segment.Place{Position: s.Size(), BaseOffset: offset}
 	} else if err != nil {
@@ -95,16 +155,26 @@ func (l *Log) cutSegment(s *segment.Segment, offset int64) (*segment.Segment, in
 	if err != nil {
 		return nil, 0, err
 	}
-	next, err := fresh.Load(p.Position, l.config.Load().IndexInterval, true)
+	next, err := fresh.Load(p.Position, l.config.Load().IndexInterval, true, nil)
 	return fresh, max(next, s.Base), err
 }
 
-// swapSuffix is of a file that takes the place of another by a rename.
-const swapSuffix = ".swap"
+// placeIn finds the batch that holds offset, without the index where that is no good.
+func (l *Log) placeIn(s *segment.Segment, f fs.File, offset int64) (segment.Place, error) {
+	p, err := s.Find(f, offset, s.Size())
+	if errors.Is(err, index.ErrCorrupt) {
+		p, err = segment.FindFrom(f, 0, offset, s.Size())
+	}
+	return p, err
+}
+
+// copySuffix is of a file that takes the place of another by a rename, before it does. Kafka, too, removes files with
+// this ending at a start; those that end in .swap it would put in place.
+const copySuffix = ".cleaned"
 
 // copyHead replaces a file by a copy of its first bytes: readers that hold the old one keep it as it was.
 func (l *Log) copyHead(from fs.File, name string, size int64) (err error) {
-	to, err := l.e.fs.Open(name+swapSuffix, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+	to, err := l.e.fs.Open(name+copySuffix, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
@@ -124,20 +194,18 @@ func (l *Log) copyHead(from fs.File, name string, size int64) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := l.e.fs.Rename(name+swapSuffix, name); err != nil {
+	if err := l.e.fs.Rename(name+copySuffix, name); err != nil {
 		return err
 	}
 	return l.e.fs.SyncDir(l.dir)
 }
 
-// endAt makes the log end at an offset, behind the last of the segments.
-func (l *Log) endAt(segs []*segment.Segment, next int64) error {
-	last := segs[len(segs)-1]
+// endAt makes the log end at an offset, in the segment last, which may have no file yet.
+func (l *Log) endAt(segs []*segment.Segment, last *segment.Segment, next int64) error {
 	l.mu.active, l.mu.created, l.mu.end = last, l.e.opt.Now(), next
 	m := &mark{next, last, last.Size()}
 	l.high.Store(m)
 	l.flushed.Store(m)
-	l.settled.Store(min(l.settled.Load(), next))
 	l.start.Store(min(l.start.Load(), next))
 	l.mu.epochsNew = l.mu.epochs.TruncateFromEnd(next) || l.mu.epochsNew
 	l.mu.producers.Reset()

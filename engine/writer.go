@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"github.com/zurau/zurau/engine/fs"
@@ -13,18 +14,26 @@ import (
 type writing struct {
 	taken []*run // spare for take
 
-	made        atomic.Bool  // the folder is there
-	named       atomic.Int64 // creates and renames in the folder so far
-	synced      atomic.Int64 // how many of them are known to be durable
-	folder      atomic.Bool  // the folder's own name is not yet durable
-	messages    atomic.Int64 // written and not flushed, for flush.messages
-	beyond      atomic.Int64 // bytes written beyond the recovery point
-	armed       atomic.Bool  // the timer of flush.ms runs
-	flushQueued atomic.Bool  // a flusher has the log in its queue
-	dirty       atomic.Bool  // the next checkpoint knows that the log was written
+	made        atomic.Bool           // the folder is there
+	named       atomic.Int64          // creates and renames in the folder so far
+	synced      atomic.Int64          // how many of them are known to be durable
+	folder      atomic.Bool           // the folder's own name is not yet durable
+	gone        atomic.Bool           // the folder is renamed for good: the log was deleted
+	syncFrom    atomic.Int64          // see point
+	closed      atomic.Pointer[error] // why the files are closed
+	files       sync.Mutex            // serialises the small files of the folder
+	messages    atomic.Int64          // written and not flushed, for flush.messages
+	beyond      atomic.Int64          // bytes written beyond the recovery point
+	armed       atomic.Bool           // the timer of flush.ms runs
+	flushQueued atomic.Bool           // a flusher has the log in its queue
+	dirty       atomic.Bool           // the next checkpoint knows that the log was written
 
 	direct directState
 }
+
+// flightBytes bounds what of a sync log is written and not flushed at a time. Recovery counts on it: see point.syncFrom.
+// One run may be larger; the promise is taken back before it is written.
+const flightBytes = 16 << 20
 
 // take moves what is left over, and what is pending, to the writer.
 func (l *Log) take() []*run {
@@ -43,15 +52,12 @@ func (l *Log) take() []*run {
 // acknowledgements go out. What is for a direct segment is left to the direct writer, once the segment is ready for it.
 func (e *Engine) write(l *Log) {
 	taken := l.take()
-	n := 0
-	for n < len(taken) && !taken[n].seg.Direct() {
-		n++
-	}
+	n := l.turn(taken)
 	if err := l.writeRuns(taken[:n]); err != nil {
 		e.fail(err)
 	}
 	l.acknowledge(taken[:n])
-	if n < len(taken) && l.Err() == nil {
+	if n < len(taken) && taken[n].seg.Direct() && l.Err() == nil {
 		if err := l.prepareDirect(taken[n]); err != nil {
 			e.fail(err)
 		}
@@ -61,6 +67,31 @@ func (e *Engine) write(l *Log) {
 	l.w.taken = taken[:0]
 	l.leave()
 }
+
+// turn returns how many of the runs are written through the page cache before the next flush: at least one that is not
+// direct, and for a sync log no more than may be in flight.
+func (l *Log) turn(taken []*run) (n int) {
+	bytes, sync := 0, l.config.Load().Sync()
+	for n < len(taken) && !taken[n].seg.Direct() {
+		if bytes += len(taken[n].buf); n > 0 && sync && bytes > flightBytes {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// unpromise takes back, durably, that the log is in sync mode, before a write that is not or is larger than what may be
+// in flight.
+func (l *Log) unpromise() error {
+	if l.w.syncFrom.Swap(-1) < 0 {
+		return nil
+	}
+	return l.e.writeCheckpoints()
+}
+
+// promise says that from here on nothing is written before what precedes it is flushed. A checkpoint makes it known.
+func (l *Log) promise(offset int64) { l.w.syncFrom.CompareAndSwap(-1, offset) }
 
 // leave ends a writer's turn: the log goes to whoever has the next work with it.
 func (l *Log) leave() {
@@ -111,6 +142,11 @@ func (l *Log) writeRuns(taken []*run) error {
 	// One run with everything before it flushed is flushed by its own write.
 	alone := durable && len(taken) == 1 && l.e.method() == SyncDsync && l.flushed.Load().offset == l.high.Load().offset
 	flushed := false
+	if !cfg.Sync() || len(taken[0].buf) > flightBytes {
+		if err := l.unpromise(); err != nil {
+			return err
+		}
+	}
 	for _, r := range taken {
 		var err error
 		if flushed, err = l.writeRun(r, alone); err != nil {
@@ -127,6 +163,9 @@ func (l *Log) writeRuns(taken []*run) error {
 		if err := l.flushTo(m); err != nil {
 			return err
 		}
+	}
+	if cfg.Sync() {
+		l.promise(m.offset)
 	}
 	l.high.Store(m)
 	l.arrangeFlush(cfg)
@@ -246,6 +285,8 @@ func (l *Log) seal(r *run) error {
 
 // writeFile replaces a small file of the folder. A crash may leave it short or stale: its reader checks it.
 func (l *Log) writeFile(name string, b []byte) error {
+	l.w.files.Lock()
+	defer l.w.files.Unlock()
 	f, err := l.e.fs.Open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err

@@ -11,10 +11,15 @@ import (
 	"github.com/zurau/zurau/engine/record"
 )
 
+// Known is what is known of a segment in whose indexes a power cut may have left out entries: for its batches below
+// Offset the greatest timestamp and the last offset of the batch that has it first. With an Offset of -1 nothing is known.
+type Known struct{ Offset, MaxTimestamp, MaxOffset int64 }
+
 // Load takes the log file as it is, all of it whole batches, and brings the indexes and what Note keeps up to date:
 // from the indexes where they are sound, and from the log where they are missing, short or wrong. With check every
-// entry is looked at. It returns the offset after the last record.
-func (s *Segment) Load(size int64, interval int32, check bool) (next int64, err error) {
+// entry is looked at. An unflushed time index may lack its last entries: with known the batches are read again from
+// where it can. It returns the offset after the last record.
+func (s *Segment) Load(size int64, interval int32, check bool, known *Known) (next int64, err error) {
 	f, err := s.Acquire()
 	if err != nil {
 		return 0, err
@@ -27,11 +32,15 @@ func (s *Segment) Load(size int64, interval int32, check bool) (next int64, err 
 	case !sound:
 		return s.Rebuild(f, size, interval)
 	}
-	return s.resume(f, size, interval)
+	next, err = s.resume(f, size, interval, known)
+	if errors.Is(err, index.ErrCorrupt) {
+		return s.Rebuild(f, size, interval)
+	}
+	return next, err
 }
 
-// soundIndexes reports whether the indexes can belong to the log file. The last entry must point at the batch that it
-// names, which an index of another segment does not.
+// soundIndexes reports whether the indexes can belong to the log file. The last entries must name the batches that they
+// point at, which those of another segment do not.
 func (s *Segment) soundIndexes(f fs.File, size int64, check bool) (bool, error) {
 	if check {
 		if err := errors.Join(s.index.Check(size), s.times.Check()); errors.Is(err, index.ErrCorrupt) {
@@ -40,24 +49,39 @@ func (s *Segment) soundIndexes(f fs.File, size int64, check bool) (bool, error) 
 			return false, err
 		}
 	}
-	offset, at, ok := s.index.Last()
-	if !ok {
-		// Kafka writes the first entry before the first batch behind the interval.
-		return s.times.Entries() <= 1, nil
+	if offset, at, ok := s.index.Last(); ok {
+		if at <= 0 || int64(at)+header > size {
+			return false, nil
+		}
+		if sound, err := s.names(f, int64(at), size, func(p Place) bool { return p.LastOffset == offset }); !sound {
+			return false, err
+		}
 	}
-	if int64(at)+header > size {
+	t, o, ok := s.times.Last()
+	if !ok {
+		if _, _, ok = s.index.Last(); !ok {
+			return true, nil
+		}
+		// The first offset entry comes with a time entry, unless the records have no time.
+		return s.names(f, 0, size, func(p Place) bool { return p.MaxTimestamp < 0 })
+	}
+	p, err := s.Find(f, o, size)
+	if err == io.EOF || errors.Is(err, index.ErrCorrupt) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return false, nil
 	}
-	points := false
-	err := Headers(f, int64(at), size, func(p Place, _ record.Batch) bool {
-		points = p.LastOffset == offset
+	return err == nil && p.MaxTimestamp == t && p.BaseOffset <= o, err
+}
+
+// names reports whether the batch at a position is the one that is meant.
+func (s *Segment) names(f fs.File, at, size int64, meant func(Place) bool) (is bool, err error) {
+	err = Headers(f, at, size, func(p Place, _ record.Batch) bool {
+		is = meant(p)
 		return false
 	})
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return false, nil
 	}
-	t, o, ok := s.times.Last()
-	return points && ok && t >= 0 && o >= s.Base, err
+	return is, err
 }
 
 // Rebuild makes both indexes anew from the log file.
@@ -70,11 +94,8 @@ func (s *Segment) Rebuild(f fs.File, size int64, interval int32) (next int64, er
 }
 
 // resume reads the batches behind the last index entry, so that Note can go on from the end.
-func (s *Segment) resume(f fs.File, size int64, interval int32) (next int64, err error) {
+func (s *Segment) resume(f fs.File, size int64, interval int32, known *Known) (next int64, err error) {
 	s.stats = stats{firstTimestamp: -1, maxTimestamp: -1, offsetOfMax: s.Base}
-	if t, o, ok := s.times.Last(); ok {
-		s.stats.maxTimestamp, s.stats.offsetOfMax = t, o
-	}
 	if size == 0 {
 		return s.Base, nil
 	}
@@ -82,7 +103,24 @@ func (s *Segment) resume(f fs.File, size int64, interval int32) (next int64, err
 		return 0, err
 	}
 	_, at, _ := s.index.Last()
-	s.stats.bytes = int64(at)
+	t, o, timed := s.times.Last()
+	if timed {
+		s.stats.maxTimestamp, s.stats.offsetOfMax = t, o
+	}
+	if known != nil {
+		from := o
+		if known.Offset >= 0 {
+			from = known.Offset
+			if known.MaxTimestamp > t {
+				s.stats.maxTimestamp, s.stats.offsetOfMax = known.MaxTimestamp, known.MaxOffset
+			}
+		}
+		_, low, err := s.index.Lookup(from)
+		if err != nil {
+			return 0, err
+		}
+		at = min(at, low)
+	}
 	return s.noteAll(f, int64(at), size, interval)
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/zurau/zurau/engine/index"
 	"github.com/zurau/zurau/engine/record"
 )
 
@@ -25,20 +26,10 @@ type Place struct {
 	MaxTimestamp int64
 }
 
-// Find returns the first batch whose last offset is at least offset, among the whole batches below end, or io.EOF.
+// Find returns the first batch whose last offset is at least offset, among the whole batches below end, or io.EOF. An
+// index.ErrCorrupt says that the indexes are to be built anew.
 func (s *Segment) Find(f io.ReaderAt, offset, end int64) (Place, error) {
-	_, at, err := s.index.Lookup(offset)
-	if err != nil {
-		return Place{}, err
-	}
-	var found Place
-	err = Headers(f, int64(at), end, func(p Place, _ record.Batch) bool {
-		found = p
-		return p.LastOffset < offset
-	})
-	if err == nil && (found.Size == 0 || found.LastOffset < offset) {
-		err = io.EOF
-	}
+	found, err := s.first(f, offset, end, func(p Place) bool { return p.LastOffset >= offset })
 	if err != nil && err != io.EOF {
 		err = fmt.Errorf("find offset %d in %s: %w", offset, s.Path(), err)
 	}
@@ -51,16 +42,43 @@ func (s *Segment) FindTime(f io.ReaderAt, t, from, end int64) (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
-	_, at, err := s.index.Lookup(max(entry, from))
+	found, err := s.first(f, max(entry, from), end, func(p Place) bool { return p.LastOffset >= from && p.MaxTimestamp >= t })
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("find timestamp %d in %s: %w", t, s.Path(), err)
+	}
+	return found, err
+}
+
+// first returns the first batch that is wanted of those from the index entry for an offset on, or the last one and
+// io.EOF. An index is believed only as far as the log bears it out: the batch at the entry's position must be the one
+// that the entry names.
+func (s *Segment) first(f io.ReaderAt, offset, end int64, want func(Place) bool) (found Place, err error) {
+	entry, at, err := s.index.Lookup(offset)
 	if err != nil {
 		return Place{}, err
 	}
-	var found Place
+	seen, wrong := false, false
 	err = Headers(f, int64(at), end, func(p Place, _ record.Batch) bool {
-		found = p
-		return p.LastOffset < from || p.MaxTimestamp < t
+		wrong = !seen && at > 0 && p.LastOffset != entry
+		found, seen = p, true
+		return !wrong && !want(p)
 	})
-	if err == nil && (found.Size == 0 || found.MaxTimestamp < t || found.LastOffset < from) {
+	switch {
+	case wrong, !seen && at > 0 && errors.Is(err, io.ErrUnexpectedEOF):
+		return found, fmt.Errorf("%w: no batch that ends with offset %d at position %d", index.ErrCorrupt, entry, at)
+	case err == nil && (!seen || !want(found)):
+		err = io.EOF
+	}
+	return found, err
+}
+
+// FindFrom is Find without an index: it reads the headers from position at on.
+func FindFrom(f io.ReaderAt, at, offset, end int64) (found Place, err error) {
+	err = Headers(f, at, end, func(p Place, _ record.Batch) bool {
+		found = p
+		return p.LastOffset < offset
+	})
+	if err == nil && (found.Size == 0 || found.LastOffset < offset) {
 		err = io.EOF
 	}
 	return found, err

@@ -27,14 +27,16 @@ type Limits struct {
 	Bytes         int32 // of the log file
 	IndexBytes    int32 // of each index file
 	IndexInterval int32 // bytes of log between two index entries
+	Shared        *Shared
 }
 
 // A Segment is one segment of a log.
 type Segment struct {
 	Base int64
 
-	fsys fs.FS
-	dir  string
+	fsys   fs.FS
+	dir    string
+	shared *Shared
 
 	// size is the bytes of the log file that may be read: whole batches that the kernel has.
 	size atomic.Int64
@@ -51,6 +53,7 @@ type Segment struct {
 		sync.Mutex
 		write, read fs.File
 		readers     int
+		used        bool // read was, since Shared looked
 		removed     bool
 	}
 }
@@ -71,7 +74,7 @@ func Name(dir string, base int64, suffix string) string {
 
 // New returns a segment without opening or creating a file.
 func New(fsys fs.FS, dir string, base int64, l Limits) (*Segment, error) {
-	s := &Segment{Base: base, fsys: fsys, dir: dir}
+	s := &Segment{Base: base, fsys: fsys, dir: dir, shared: l.Shared}
 	s.stats = stats{firstTimestamp: -1, maxTimestamp: -1, offsetOfMax: base}
 	var err error
 	if s.index, err = index.OpenOffset(fsys, Name(dir, base, IndexSuffix), base, int(l.IndexBytes)/index.OffsetWidth); err != nil {
@@ -79,6 +82,10 @@ func New(fsys fs.FS, dir string, base int64, l Limits) (*Segment, error) {
 	}
 	if s.times, err = index.OpenTime(fsys, Name(dir, base, TimeSuffix), base, int(l.IndexBytes)/index.TimeWidth); err != nil {
 		return nil, err
+	}
+	if l.Shared != nil {
+		s.index.Bound(l.Shared.mappings)
+		s.times.Bound(l.Shared.mappings)
 	}
 	return s, nil
 }
@@ -229,26 +236,33 @@ func (s *Segment) CloseWriter() error {
 
 // Acquire returns the readers' descriptor, which stays open until Release, whatever happens to the segment.
 func (s *Segment) Acquire() (fs.File, error) {
+	f, opened, err := s.acquire()
+	if opened {
+		s.shared.opened(s)
+	}
+	return f, err
+}
+
+func (s *Segment) acquire() (f fs.File, opened bool, err error) {
 	s.files.Lock()
 	defer s.files.Unlock()
 	if s.files.read == nil {
 		if s.files.removed {
-			return nil, fmt.Errorf("open %s: %w", s.Path(), os.ErrClosed)
+			return nil, false, fmt.Errorf("open %s: %w", s.Path(), os.ErrClosed)
 		}
 		f, err := s.fsys.Open(s.Path(), os.O_RDONLY)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		s.files.read = f
 		if s.Direct() {
 			// Reading ahead would bring in pages behind the records, and a direct write into those is slow.
-			if err := f.Advise(true); err != nil {
-				return nil, err
-			}
+			_ = f.Advise(true) // a hint, of no consequence where it is refused
 		}
+		s.files.read, opened = f, true
 	}
 	s.files.readers++
-	return s.files.read, nil
+	s.files.used = true
+	return s.files.read, opened, nil
 }
 
 // Release ends a use of the readers' descriptor.

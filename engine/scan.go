@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/index"
+	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/engine/segment"
+)
+
+// scan checks the batches of the segment number i from the recovery point on, ends it behind the last good one, and
+// flushes what is left: after kill -9 the page cache holds what the disk does not have yet. What a bad batch means:
+//
+//	beyond the recovery point, async          the crash tore or lost it: cut
+//	beyond, sync, and a good batch further    corruption: it was flushed before that one was written
+//	behind than could have been in flight
+//	beyond, sync, else                        the crash tore or lost it: cut
+//	below, the file just ends within it       the file was cut by somebody: cut, as Kafka does with a checkpoint that is ahead
+//	below, else                               corruption
+func (r *recovering) scan(s *segment.Segment, i int) error {
+	f, err := s.Acquire()
+	if err != nil {
+		return err
+	}
+	defer s.Release()
+	size, interval := r.sizes[s.Base], r.config.Load().IndexInterval
+	from, err := r.begin(s, f, size, interval)
+	if err != nil {
+		return err
+	}
+	start := r.next
+	r.from = min(r.from, start)
+	end, bad := segment.Batches(f, from, size, func(_ int64, b record.Batch) error {
+		if b.BaseOffset() < r.next || b.LastOffset() < b.BaseOffset() {
+			return fmt.Errorf("batch with base offset %d where %d or more belongs", b.BaseOffset(), r.next)
+		}
+		s.Note(b.Size(), b.LastOffset(), b.MaxTimestamp(), interval)
+		r.next = b.LastOffset() + 1
+		return nil
+	})
+	r.done.Scanned += end - from
+	if end < size {
+		if err := r.judge(s, f, i, end, bad); err != nil {
+			return err
+		}
+		if err := r.cut(s, f, end, size, bad); err != nil {
+			return err
+		}
+	}
+	s.Extend(end)
+	if r.next < r.point.offset && i+1 == len(r.files) {
+		r.e.log.Warn("the log ends before its recovery point", "log", r.name, "end", r.next, "recovery point", r.point.offset)
+	}
+	return r.flushScanned(s, start)
+}
+
+// begin finds where the scan of a segment starts, and readies indexes and statistics for the batches before it.
+func (r *recovering) begin(s *segment.Segment, f fs.File, size int64, interval int32) (from int64, err error) {
+	if from, err = r.pointIn(s, f, size); err != nil {
+		return 0, err
+	}
+	r.next = s.Base
+	var known *segment.Known
+	if from > 0 {
+		r.next = r.point.offset
+		known = &segment.Known{Offset: -1}
+		if r.point.base == s.Base {
+			known = &segment.Known{Offset: r.point.offset, MaxTimestamp: r.point.maxTimestamp, MaxOffset: r.point.maxOffset}
+		}
+	}
+	// Entries of what lies behind were written for batches that may not be there: the scan makes them again.
+	if err := s.TrimIndexes(r.next); err != nil && final(err) {
+		return 0, err
+	} else if err != nil {
+		_, err = s.Rebuild(f, from, interval)
+		s.Extend(from)
+		return from, err
+	}
+	next, err := s.Load(from, interval, true, known)
+	if err == nil && next != r.next {
+		next, err = s.Rebuild(f, from, interval)
+	}
+	if err == nil && next != r.next {
+		err = &corruption{fmt.Errorf("%s has the offset %d at its recovery point %d", s.Path(), next, r.next)}
+	}
+	return from, err
+}
+
+// pointIn returns the position of the recovery point in the segment: 0 where it starts beyond it, or where the point is
+// no batch's start, as in a checkpoint that belongs to other files.
+func (r *recovering) pointIn(s *segment.Segment, f fs.File, size int64) (int64, error) {
+	at := r.point.offset
+	if at <= s.Base {
+		return 0, nil
+	}
+	p, err := s.Find(f, at-1, size)
+	if errors.Is(err, index.ErrCorrupt) {
+		p, err = segment.FindFrom(f, 0, at-1, size)
+	}
+	switch {
+	case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF):
+		return 0, nil // the log ends before the point, or cannot be followed up to it
+	case err != nil:
+		return 0, err
+	case p.LastOffset == at-1:
+		return p.Position + int64(p.Size), nil
+	case p.BaseOffset == at:
+		return p.Position, nil
+	}
+	return 0, nil
+}
+
+// judge returns the corruption that a bad place at a position of the segment number i is proof of, if it is.
+func (r *recovering) judge(s *segment.Segment, f fs.File, i int, at int64, bad error) error {
+	size := r.sizes[s.Base]
+	what := fmt.Errorf("%s at position %d: %w", s.Path(), at, bad)
+	if r.next < r.point.offset {
+		behind, err := r.goodBatch(f, at+1, size)
+		if err != nil {
+			return err
+		}
+		if i+1 < len(r.files) || !errors.Is(bad, io.ErrUnexpectedEOF) || behind >= 0 {
+			return &corruption{fmt.Errorf("%w, below the recovery point %d", what, r.point.offset)}
+		}
+		return nil
+	}
+	if r.point.syncFrom < 0 || r.next < r.point.syncFrom {
+		return nil
+	}
+	behind, err := r.goodBatch(f, at+flightBytes, size)
+	if err != nil {
+		return err
+	}
+	proof := fmt.Sprintf("the batch at position %d", behind)
+	if behind < 0 {
+		if proof, err = r.flushedBehind(i+1, size-at); err != nil || proof == "" {
+			return err
+		}
+	}
+	return &corruption{fmt.Errorf("%w, and %s was written after it was flushed", what, proof)}
+}
+
+// flushedBehind names a good batch in the segments from number i on that lies further than flightBytes behind a bad place,
+// which is distance bytes before the first of them; "" if there is none, or the log was not in sync mode.
+func (r *recovering) flushedBehind(i int, distance int64) (proof string, err error) {
+	if r.point.syncFrom < 0 || r.next < r.point.syncFrom {
+		return "", nil
+	}
+	for ; i < len(r.files); i++ {
+		name, size := segment.Name(r.dir, r.files[i], segment.LogSuffix), r.sizes[r.files[i]]
+		if distance+size > flightBytes {
+			f, err := r.e.fs.Open(name, os.O_RDONLY)
+			if err != nil {
+				return "", err
+			}
+			at, err := r.goodBatch(f, max(0, flightBytes-distance), size)
+			if err = errors.Join(err, f.Close()); err != nil {
+				return "", err
+			}
+			if at >= 0 {
+				return fmt.Sprintf("the batch at position %d of %s", at, name), nil
+			}
+		}
+		distance += size
+	}
+	return "", nil
+}
+
+// goodBatch returns the first position from at on where a whole batch starts that could be of this log, or -1. The chain
+// of lengths is broken, so every byte may be a start; what it must look like leaves few to check.
+func (r *recovering) goodBatch(f fs.File, at, size int64) (int64, error) {
+	const window = 1 << 20
+	const magicAt = 16
+	buf := make([]byte, window)
+	for ; at+record.HeaderSize <= size; at += window - record.HeaderSize {
+		b := buf[:min(window, size-at)]
+		if _, err := f.ReadAt(b, at); err != nil && err != io.EOF {
+			return -1, err
+		}
+		for p := 0; p+record.HeaderSize <= len(b); p++ {
+			k := bytes.IndexByte(b[p+magicAt:], 2)
+			if k < 0 || p+k+record.HeaderSize > len(b) {
+				break
+			}
+			p += k
+			whole, err := r.wholeBatch(f, record.Batch(b[p:]), at+int64(p), size)
+			if err != nil || whole {
+				return at + int64(p), err
+			}
+		}
+	}
+	return -1, nil
+}
+
+// wholeBatch reports whether the header at a position is that of a good batch behind r.next.
+func (r *recovering) wholeBatch(f fs.File, header record.Batch, at, size int64) (bool, error) {
+	n := int64(header.Size())
+	if n < record.HeaderSize || n > size-at || header.BaseOffset() < r.next || header.LastOffset() < header.BaseOffset() {
+		return false, nil
+	}
+	b := make(record.Batch, n)
+	if _, err := f.ReadAt(b, at); err != nil {
+		return false, err
+	}
+	return b.Check() == nil, nil
+}
+
+// flushScanned makes what was found beyond the recovery point durable before it is served.
+func (r *recovering) flushScanned(s *segment.Segment, start int64) error {
+	if r.next == start {
+		return nil
+	}
+	if _, err := s.Writer(0); err != nil {
+		return err
+	}
+	return s.Flush()
+}

@@ -1,0 +1,58 @@
+package segment
+
+import (
+	"sync"
+
+	"github.com/zurau/zurau/engine/index"
+)
+
+// Shared bounds what the segments of an engine keep open for readers that have gone: a consumer that went through ten
+// thousand segments would leave as many descriptors and mappings. nil bounds nothing.
+type Shared struct {
+	mappings *index.Mappings
+	max      int
+
+	mu   sync.Mutex
+	open []*Segment // that opened a readers' descriptor, the oldest first; it may be closed since
+}
+
+// NewShared returns bounds for the readers' descriptors and for the indexes that are mapped or in memory.
+func NewShared(descriptors, mappings int) *Shared {
+	return &Shared{mappings: index.NewMappings(mappings), max: descriptors}
+}
+
+// looks bounds how many descriptors are looked at when one is opened: where all are in use, more are open than wanted.
+const looks = 8
+
+// opened takes in a segment that has opened its readers' descriptor, and closes some that nobody has used since the last
+// look. No lock of a segment is held.
+func (sh *Shared) opened(s *Segment) {
+	if sh == nil {
+		return
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.open = append(sh.open, s)
+	for i := 0; i < looks && len(sh.open) > sh.max; i++ {
+		oldest := sh.open[0]
+		sh.open[0] = nil
+		sh.open = sh.open[1:]
+		if oldest.keepsReader() {
+			sh.open = append(sh.open, oldest)
+		}
+	}
+}
+
+// keepsReader closes the readers' descriptor if nobody has used it since it was asked last, and reports whether it is
+// still open.
+func (s *Segment) keepsReader() bool {
+	s.files.Lock()
+	defer s.files.Unlock()
+	used := s.files.used || s.files.readers > 0
+	s.files.used = false
+	if s.files.read != nil && !used {
+		s.files.read.Close()
+		s.files.read = nil
+	}
+	return s.files.read != nil
+}
