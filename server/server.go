@@ -18,6 +18,7 @@ import (
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/server/api"
 	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/server/offsets"
 	"github.com/zurau/zurau/server/partition"
 	"github.com/zurau/zurau/server/wire"
 )
@@ -43,7 +44,7 @@ type Server struct {
 	meta    *metadata.Node
 	broker  *api.Broker
 	net     *netio.Server
-	offsets coordinator
+	offsets *offsets.Store
 	cancel  context.CancelFunc
 }
 
@@ -87,15 +88,16 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 		NodeID: s.cfg.NodeID, Metadata: s.meta, Engine: s.engine, Static: static, DirectoryID: id, Log: s.log, Stop: stop,
 		Partitions: partition.New(s.cfg.NodeID, s.engine, static, s.log),
 	}
-	s.openGroups()
 	if err := s.broker.Partitions.Follow(s.meta); err != nil {
 		return err
 	}
+	s.offsets = offsets.New(offsets.Options{Metadata: s.meta, Partitions: s.broker.Partitions, Config: s.cfg.Groups, Log: s.log})
+	s.broker.Groups = s.offsets.Coordinator()
 	s.offsets.Start()
 	if err := s.listen(); err != nil {
 		return err
 	}
-	return s.register(ctx, id)
+	return s.register(ctx, id, static)
 }
 
 // supported refuses configurations that this version cannot serve as they ask.
@@ -206,7 +208,7 @@ func unlessUnlimited(n int32) int {
 }
 
 // register tells the cluster who and where this broker is.
-func (s *Server) register(ctx context.Context, id metadata.ID) error {
+func (s *Server) register(ctx context.Context, id metadata.ID, static *config.Static) error {
 	incarnation, err := metadata.NewID(random{})
 	if err != nil {
 		return err
@@ -223,9 +225,7 @@ func (s *Server) register(ctx context.Context, id metadata.ID) error {
 	return s.meta.Update(ctx, func(img *metadata.Image) ([]metadata.Record, error) {
 		records := []metadata.Record{metadata.BrokerRecord{Broker: b}}
 		if len(img.Brokers()) == 0 {
-			// Kafka fixes the default of a new cluster, so that all brokers have the same (KIP-966).
-			records = append(records, metadata.ConfigRecord{
-				Resource: metadata.Resource{Type: metadata.ResourceBroker}, Key: "min.insync.replicas", Value: "1"})
+			records = append(records, api.ClusterDefaults(img, static)...)
 		}
 		return records, nil
 	})
@@ -272,6 +272,7 @@ func (s *Server) Err() error { return s.meta.Err() }
 func (s *Server) Close(ctx context.Context) error {
 	s.broker.Stopping()
 	s.offsets.Close()
+	s.offsets = nil
 	err := s.net.Shutdown(ctx)
 	s.net = nil
 	return errors.Join(err, s.abandon())
@@ -289,6 +290,9 @@ func (s *Server) abandon() (err error) {
 	}
 	if s.cancel != nil {
 		s.cancel()
+	}
+	if s.offsets != nil {
+		s.offsets.Close()
 	}
 	if s.engine != nil {
 		err = errors.Join(err, s.engine.Close())

@@ -121,12 +121,12 @@ func (p *produceRequest) append() {
 		for j := t.first; j < t.first+t.n; j++ {
 			part := &p.parts[j]
 			part.result = engine.Appended{BaseOffset: -1, LogStartOffset: -1, LogAppendTimeMs: -1}
-			if denied {
-				part.code = kerr.TransactionalIDAuthorizationFailed.Code
-			} else {
-				part.code = p.appendPart(t, part, now)
+			code := kerr.TransactionalIDAuthorizationFailed.Code
+			if !denied {
+				code = p.appendPart(t, part, now)
 			}
-			if part.code != 0 {
+			if code != 0 { // else the log ends it, and may have done so
+				part.code = code
 				p.done()
 			}
 		}

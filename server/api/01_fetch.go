@@ -132,10 +132,14 @@ func (f *fetchRequest) look() bool {
 
 // drop lets go of what was found. f is locked.
 func (f *fetchRequest) drop() {
-	for i := range f.got {
-		f.got[i].r.Release()
-	}
+	releaseAll(f.got)
 	f.got = f.got[:0]
+}
+
+func releaseAll(got []fetched) {
+	for i := range got {
+		got[i].r.Release()
+	}
 }
 
 // wait arranges to be woken by records or by the time. What came between the look and the arrangement is looked at

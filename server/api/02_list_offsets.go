@@ -10,6 +10,7 @@ package api
 //   - no such record is no error: offset -1, time -1. Nothing is tiered here, so -5 and -6 find nothing
 //   - latest is the high watermark for consumers, the log end offset for followers and debugging consumers; with
 //     read_committed it is the last stable offset, which is the high watermark as long as no transactions are served
+//   - an isolation level that there is none of is UNKNOWN_SERVER_ERROR, as in Kafka
 //   - from v4 on answers have the leader epoch of the record, or of whom the next record will be by
 //   - a current leader epoch that is not the partition's is FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH
 //   - a partition that a request names twice is INVALID_REQUEST, answered once
@@ -88,9 +89,12 @@ func (b *Broker) offsetsFor(req *kmsg.ListOffsetsRequest) *kmsg.ListOffsetsRespo
 			asked[key] = 0
 			rp := kmsg.NewListOffsetsResponseTopicPartition()
 			rp.Partition = p.Partition
-			if n > 1 {
+			switch {
+			case req.IsolationLevel < 0 || req.IsolationLevel > 1:
+				rp.ErrorCode = kerr.UnknownServerError.Code
+			case n > 1:
 				rp.ErrorCode = kerr.InvalidRequest.Code
-			} else {
+			default:
 				offsetFor(req, topic, p, &rp)
 			}
 			rt.Partitions = append(rt.Partitions, rp)

@@ -3,16 +3,20 @@ package api
 // FindCoordinator (key 10), versions 0 to 6.
 //
 // Behaviours that matter:
-//   - key types: 0 a group, 1 (v1) a transactional id, 2 (v6) a share group's partition; others are INVALID_REQUEST
+//   - key types: 0 a group, 1 (v1) a transactional id, 2 (v6) a share group's partition as group:topic id:partition;
+//     others, and keys of type 2 that are not so, are INVALID_REQUEST
 //   - any key will do, the empty one too: a coordinator is found by its hash
 //   - the first request for a group makes __consumer_offsets, and is answered when it is there; Kafka has the client
 //     come back
 //   - the answer is where the coordinator can be reached by the listener that the client came by
 //   - a transactional id's coordinator is this broker, for InitProducerId; share groups have none:
 //     COORDINATOR_NOT_AVAILABLE
-//   - from version 4 on several keys may be asked for, and messages are left out
+//   - from version 4 on several keys may be asked for, and only a wrong type has a message
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -74,11 +78,14 @@ func (b *Broker) coordinatorOf(listener string, version int16, kind int8, key st
 		}
 		node = p.Leader
 	case kind == transactionalKey:
-	case kind == shareKey && version >= 6:
+	case kind == shareKey && version >= 6 && isShareKey(key):
 		c.ErrorCode = kerr.CoordinatorNotAvailable.Code
 		return c
 	default:
 		c.ErrorCode = kerr.InvalidRequest.Code
+		if kind != shareKey {
+			c.ErrorMessage = &kerr.InvalidRequest.Description
+		}
 		return c
 	}
 	e, ok := endpointOf(img, node, listener)
@@ -88,6 +95,17 @@ func (b *Broker) coordinatorOf(listener string, version int16, kind int8, key st
 	}
 	c.NodeID, c.Host, c.Port = node, e.Host, int32(e.Port)
 	return c
+}
+
+// isShareKey reports whether a key names a partition of a share group. The group's name has no colon here, as in Kafka.
+func isShareKey(key string) bool {
+	parts := strings.Split(key, ":")
+	if len(parts) != 3 || parts[0] == "" {
+		return false
+	}
+	_, noID := metadata.ParseID(parts[1])
+	_, noNumber := strconv.ParseInt(parts[2], 10, 32)
+	return noID == nil && noNumber == nil
 }
 
 // partitionIn returns a partition of a topic that may not be there.

@@ -7,6 +7,7 @@ package api
 //     changes nothing, one above the high watermark or below -1 is OFFSET_OUT_OF_RANGE
 //   - a topic that is only compacted is POLICY_VIOLATION, an internal one INVALID_TOPIC_EXCEPTION
 //   - the log start may come to lie inside a batch, which is then still served as a whole
+//   - a partition that a request names twice is looked at once, with the offset that came last
 //   - the answer has the log start offset: that of all replicas
 
 import (
@@ -22,22 +23,39 @@ func (b *Broker) deleteRecords(r *wire.Request) error {
 	if err := r.Decode(req); err != nil {
 		return err
 	}
+	r.Reply(b.deleted(req))
+	return nil
+}
+
+func (b *Broker) deleted(req *kmsg.DeleteRecordsRequest) *kmsg.DeleteRecordsResponse {
+	upTo := make(map[numbered]int64)
+	for i := range req.Topics {
+		for _, p := range req.Topics[i].Partitions {
+			upTo[numbered{req.Topics[i].Topic, p.Partition}] = p.Offset
+		}
+	}
 	resp := kmsg.NewPtrDeleteRecordsResponse()
 	for i := range req.Topics {
-		t := &req.Topics[i]
 		rt := kmsg.NewDeleteRecordsResponseTopic()
-		rt.Topic = t.Topic
-		topic := b.Partitions.ByName(t.Topic)
-		for _, p := range t.Partitions {
+		rt.Topic = req.Topics[i].Topic
+		topic := b.Partitions.ByName(rt.Topic)
+		for _, p := range req.Topics[i].Partitions {
+			key := numbered{rt.Topic, p.Partition}
+			offset, ok := upTo[key]
+			if !ok {
+				continue // answered before
+			}
+			delete(upTo, key)
 			rp := kmsg.NewDeleteRecordsResponseTopicPartition()
 			rp.Partition = p.Partition
-			rp.LowWatermark, rp.ErrorCode = deleteUpTo(topic, p.Partition, p.Offset)
+			rp.LowWatermark, rp.ErrorCode = deleteUpTo(topic, p.Partition, offset)
 			rt.Partitions = append(rt.Partitions, rp)
 		}
-		resp.Topics = append(resp.Topics, rt)
+		if len(rt.Partitions) > 0 {
+			resp.Topics = append(resp.Topics, rt)
+		}
 	}
-	r.Reply(resp)
-	return nil
+	return resp
 }
 
 // deleteUpTo deletes a partition's records below an offset, and returns where it begins now.

@@ -56,14 +56,19 @@ func (f *fetchRequest) code() int16 {
 // A cut is a place in the answer where a range of a file belongs.
 type cut struct{ at, part int }
 
-// send gives the answer to the connection, in pieces.
+// send gives the answer to the connection, in pieces. The ranges go with it: it may be sent, and released, before Send
+// returns, so its release must not need the lock.
 func (f *fetchRequest) send(h *wire.Head, cuts []cut) {
 	resp := netio.Response{Head: h.B, Release: h.Release}
-	if len(cuts) > 0 {
+	if len(cuts) == 0 {
+		f.drop()
+	} else {
+		got := f.got
+		f.got = nil
 		resp.Head = h.B[:cuts[0].at]
 		resp.Parts = make([]netio.Part, 0, 2*len(cuts))
 		for i, c := range cuts {
-			r := &f.got[c.part].r
+			r := &got[c.part].r
 			resp.Parts = append(resp.Parts, netio.Part{Fd: r.File.Fd(), Position: r.Position, Size: r.Size})
 			end := len(h.B)
 			if i+1 < len(cuts) {
@@ -74,13 +79,9 @@ func (f *fetchRequest) send(h *wire.Head, cuts []cut) {
 			}
 		}
 		resp.Release = func() {
-			f.mu.Lock()
-			f.drop()
-			f.mu.Unlock()
+			releaseAll(got)
 			h.Release()
 		}
-	} else {
-		f.drop()
 	}
 	f.r.Send(resp)
 }

@@ -31,6 +31,20 @@ func (p *produceRequest) parse() error {
 	return nil
 }
 
+// addPart adds a partition to those of its topic, which begin at first. Named twice, it is appended to once, what was
+// named last.
+func (p *produceRequest) addPart(part producePart, first int) {
+	if n := len(p.parts); n > first && p.parts[n-1].index >= part.index {
+		for i := first; i < n; i++ {
+			if p.parts[i].index == part.index {
+				p.parts[i] = part
+				return
+			}
+		}
+	}
+	p.parts = append(p.parts, part)
+}
+
 func (p *produceRequest) parseTopic(in *reader) {
 	t := produceTopic{first: len(p.parts)}
 	if p.r.Version >= 13 {
@@ -48,7 +62,7 @@ func (p *produceRequest) parseTopic(in *reader) {
 		part := producePart{req: p, index: in.Int32()}
 		part.records, part.null = in.nullableBytes()
 		in.tags()
-		p.parts = append(p.parts, part)
+		p.addPart(part, t.first)
 	}
 	in.tags()
 	t.n = len(p.parts) - t.first

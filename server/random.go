@@ -6,11 +6,3 @@ import "crypto/rand"
 type random struct{}
 
 func (random) Read(p []byte) (int, error) { return rand.Read(p) }
-
-// coordinator is what owns the groups.
-type coordinator struct{}
-
-func (c coordinator) Start() {}
-func (c coordinator) Close() {}
-
-func (s *Server) openGroups() {}
