@@ -71,9 +71,13 @@ func (p *partition) openIndexes(base int64, last bool) (*indexes, error) {
 
 func (x *indexes) batch(s Span) {
 	x.offsets.batch(s)
-	if s.Err == nil {
-		x.times.batch(s)
-	}
+	x.times.batch(s)
+}
+
+// skip passes over a bad part of the log: entries of what was there can not be wrong.
+func (x *indexes) skip(s Span) {
+	x.offsets.skip(s)
+	x.times.hole = true
 }
 
 func (x *indexes) finish(end int64) {
@@ -131,15 +135,24 @@ func (x *offsetIndex) batch(s Span) {
 			x.problem(fmt.Sprintf("position %d", e.position), fmt.Sprintf("the start of a batch, as at %d", s.Position))
 			continue
 		}
-		if s.Err == nil && e.offset < s.Batch.BaseOffset() {
+		if e.offset < s.Batch.BaseOffset() {
 			x.problem(fmt.Sprintf("offset %d for position %d", e.offset, e.position), fmt.Sprintf("%d, the last of the batch there", s.Batch.LastOffset()))
 			continue
 		}
 		x.settle(e.offset)
 		x.pending, x.from = &e, x.at
 	}
-	if x.pending != nil && s.Err == nil && s.Batch.LastOffset() >= x.pending.offset {
+	if x.pending != nil && s.Batch.LastOffset() >= x.pending.offset {
 		x.settle(s.Batch.LastOffset())
+	}
+}
+
+func (x *offsetIndex) skip(s Span) {
+	x.pending = nil
+	for ; x.at < len(x.bytes) && x.entry().position < s.End; x.at += x.width {
+		if e := x.entry(); e.position < s.Position {
+			x.problem(fmt.Sprintf("position %d", e.position), fmt.Sprintf("the start of a batch, as at %d", s.Position))
+		}
 	}
 }
 
@@ -170,6 +183,7 @@ type timeIndex struct {
 	entries
 	base int64
 	max  int64 // timestamp of the batches so far
+	hole bool  // a part of the log was skipped before the next batch
 }
 
 func (x *timeIndex) entry() timeEntry { return timeEntryOf(x.bytes[x.at:], x.base) }
@@ -196,6 +210,7 @@ func (x *timeIndex) batch(s Span) {
 		}
 		found := fmt.Sprintf("timestamp %d for offset %d", e.timestamp, e.offset)
 		switch {
+		case e.offset < b.BaseOffset() && x.hole:
 		case e.offset < b.BaseOffset():
 			x.problem(found, fmt.Sprintf("an offset of a batch: the next has %d to %d", b.BaseOffset(), b.LastOffset()))
 		case b.MaxTimestamp() != e.timestamp:
@@ -204,7 +219,7 @@ func (x *timeIndex) batch(s Span) {
 			x.problem(found, fmt.Sprintf("%d or more: a batch before it has that", x.max))
 		}
 	}
-	x.max = max(x.max, b.MaxTimestamp())
+	x.max, x.hole = max(x.max, b.MaxTimestamp()), false
 }
 
 func (x *timeIndex) finish() {

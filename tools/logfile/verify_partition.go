@@ -34,6 +34,7 @@ type partition struct {
 
 	first     int64 // offset that this pass began at: of transactions that are older it knows nothing
 	next      int64 // the least offset that the next batch can have; -1 before the first
+	hole      bool  // something bad was told of what is before the next batch: offsets are missing for that reason
 	lastEpoch int32
 	epochs    *checkpoint.LeaderEpochs // nil: none, or not readable
 	producers producers
@@ -168,12 +169,12 @@ func (p *partition) segment(base int64, last bool) error {
 		if s.Batch == nil || s.Err != nil {
 			p.badSpan(path, s, size)
 		}
-		if s.Batch != nil {
-			if s.Err == nil {
-				p.batch(path, s)
-			}
+		if s.Batch != nil && s.Err == nil {
+			p.batch(path, s)
 			indexes.batch(s)
 			end = s.End
+		} else if !s.Zeros {
+			indexes.skip(s)
 		}
 		return p.count(s)
 	})
@@ -184,6 +185,7 @@ func (p *partition) segment(base int64, last bool) error {
 // badSpan reports bytes that are no good batch.
 func (p *partition) badSpan(path string, s Span, size int64) {
 	found := s.Err.Error()
+	p.hole = p.hole || !s.Zeros
 	switch {
 	case s.Zeros:
 		if p.torn(p.next) {
@@ -207,9 +209,11 @@ func (p *partition) batch(path string, s Span) {
 	switch base := b.BaseOffset(); {
 	case base < p.next:
 		p.problem(path, s.Position, fmt.Sprintf("base offset %d", base), fmt.Sprintf("%d or more", p.next))
-	case base > p.next && !p.compacted:
+		p.hole = true
+	case base > p.next && !p.compacted && !p.hole:
 		p.problem(path, s.Position, fmt.Sprintf("base offset %d", base), fmt.Sprintf("%d: %d records are missing", p.next, base-p.next))
 	}
+	p.hole = p.hole && b.BaseOffset() < p.next
 	p.producers.before(p, b.BaseOffset())
 	p.producers.take(p, path, s)
 	p.epochOf(path, s)
