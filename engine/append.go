@@ -15,7 +15,8 @@ type Appended struct {
 	BaseOffset, LastOffset int64
 	// LogStartOffset is the log's when the append was acknowledged.
 	LogStartOffset int64
-	// LogAppendTimeMs is the time that the records were stamped with, in milliseconds, or -1 where they kept theirs.
+	// LogAppendTimeMs is the time that the records were stamped with, in milliseconds, or -1 where they kept theirs. For a
+	// duplicate it is the greatest timestamp of the original, as in Kafka.
 	LogAppendTimeMs int64
 	// Duplicate says that an idempotent producer sent these records before: nothing was appended.
 	Duplicate bool
@@ -117,7 +118,7 @@ func (l *Log) checkProducers(p *record.Prepared) (*producer.Appended, error) {
 // duplicate answers with the original's offsets: at once if the original is acknowledged, else together with what is
 // pending, since an answer now would promise what a crash can still undo.
 func (l *Log) duplicate(dup *producer.Appended, done func(Appended)) Appended {
-	a := Appended{BaseOffset: dup.BaseOffset, LastOffset: dup.LastOffset, LogAppendTimeMs: -1, Duplicate: true}
+	a := Appended{BaseOffset: dup.BaseOffset, LastOffset: dup.LastOffset, LogAppendTimeMs: dup.Timestamp, Duplicate: true}
 	if dup.LastOffset < l.acknowledged() {
 		return a
 	}

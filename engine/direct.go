@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zurau/zurau/engine/fs"
@@ -32,9 +33,10 @@ type committer struct {
 	// What follows is owned by the goroutine.
 	flying  map[uint64]flight // by tag
 	tag     uint64
-	full    []*Log // wait for room in the queue
-	zeros   []byte // what is laid ahead
-	filling int    // logs that zeros are being laid for
+	full    []*Log       // wait for room in the queue
+	zeros   []byte       // what is laid ahead
+	holders atomic.Int64 // segments that have zeros ahead of their records
+	filling int          // logs that zeros are being laid for
 	done    chan struct{}
 }
 
@@ -42,6 +44,7 @@ type committer struct {
 type flight struct {
 	log   *Log
 	zeros int64 // laid ahead, by this one: it ends there; 0 for a write of records
+	flush bool  // it was written, and is being flushed; or it is to be, when the write has ended
 }
 
 // queueDepth bounds the writes in flight of a directory, zero-filling included.
@@ -59,7 +62,7 @@ type directState struct {
 // committer returns the direct writer, starting it on first use.
 func (e *Engine) committer() *committer {
 	e.direct.once.Do(func() {
-		q, err := e.fs.NewQueue(queueDepth)
+		q, err := e.newQueue()
 		if err != nil {
 			if !errors.Is(err, fs.ErrUnsupported) {
 				e.log.Warn("no ring for direct writes", "error", err)
@@ -72,6 +75,13 @@ func (e *Engine) committer() *committer {
 		go c.run()
 	})
 	return e.direct.c
+}
+
+func (e *Engine) newQueue() (fs.Queue, error) {
+	if e.opt.NoRing {
+		return fs.NewPlainQueue(queueDepth), nil
+	}
+	return e.fs.NewQueue(queueDepth)
 }
 
 // lazyCommitter is the direct writer once it is wanted.
@@ -149,12 +159,13 @@ func (c *committer) next(l *Log) {
 		return
 	}
 	f, p, at, durable := l.block(r)
+	dsync := durable && c.e.method() == SyncDsync
 	c.tag++
-	if !c.q.Push(f, p, at, durable, c.tag) {
+	if !c.q.Push(f, p, at, dsync, c.tag) {
 		c.full = append(c.full, l)
 		return
 	}
-	c.flying[c.tag] = flight{log: l}
+	c.flying[c.tag] = flight{log: l, flush: durable && !dsync}
 }
 
 // writeAlone writes for a log until nothing of it waits, or until others do.
@@ -165,7 +176,12 @@ func (c *committer) writeAlone(l *Log) {
 			return
 		}
 		f, p, at, durable := l.block(r)
-		l.written(r, f.Write(p, at, durable))
+		dsync := durable && c.e.method() == SyncDsync
+		err := f.Write(p, at, dsync)
+		if err == nil && durable && !dsync {
+			err = f.Datasync()
+		}
+		l.written(r, err)
 		c.mu.Lock()
 		others := len(c.inbox) > 0
 		c.mu.Unlock()
@@ -184,13 +200,32 @@ func (c *committer) end(ended []fs.Completion) {
 			continue
 		}
 		delete(c.flying, e.Tag)
-		if f.zeros > 0 {
+		switch {
+		case f.zeros > 0:
 			c.zerosLaid(f, e.Err)
-			continue
+		case f.flush && e.Err == nil:
+			c.flush(f.log)
+		default:
+			f.log.written(f.log.w.direct.left[0], e.Err)
+			c.next(f.log)
 		}
-		f.log.written(f.log.w.direct.left[0], e.Err)
-		c.next(f.log)
 	}
+}
+
+// flush follows a write with an fdatasync, on devices where that is the faster way.
+func (c *committer) flush(l *Log) {
+	r := l.w.direct.left[0]
+	f, err := r.seg.Writer(fs.Direct)
+	if err == nil {
+		c.tag++
+		if c.q.PushSync(f, c.tag) {
+			c.flying[c.tag] = flight{log: l}
+			return
+		}
+		err = f.Datasync() // no room in the queue: this thread can wait as well
+	}
+	l.written(r, err)
+	c.next(l)
 }
 
 // broken ends the writer after a failure of the ring itself: what is in flight is not known to have been written.

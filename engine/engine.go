@@ -109,6 +109,8 @@ func (o Options) filled() Options {
 	o.Writers = orDefault(o.Writers, min(runtime.NumCPU(), 4))
 	o.SyncWriters = orDefault(o.SyncWriters, 32)
 	o.MemoryBytes = orDefault(o.MemoryBytes, 256<<20)
+	o.ReserveBytes = orDefault(o.ReserveBytes, 256<<20)
+	o.ZeroAheadBytes = orDefault(o.ZeroAheadBytes, 1<<30)
 	o.CheckpointInterval = orDefault(o.CheckpointInterval, 5*time.Second)
 	o.CheckpointBytes = orDefault(o.CheckpointBytes, 64<<20)
 	o.RetentionInterval = orDefault(o.RetentionInterval, 5*time.Minute)

@@ -45,6 +45,17 @@ type Options struct {
 	// it is over; beyond twice as much Append refuses with ErrBusy.
 	MemoryBytes int64
 
+	// ReserveBytes is kept free on the file system for checkpoints, indexes and recovery: appends are refused with
+	// ErrNoSpace before it is used. 0 is 256 MiB.
+	ReserveBytes int64
+
+	// ZeroAheadBytes bounds the zeros that are laid ahead of the logs of small sync commits, over all logs (they are on
+	// the disk, not in memory); 0 is 1 GiB, negative lays none.
+	ZeroAheadBytes int64
+
+	// NoRing keeps the direct writer from using io_uring: it then writes the same bytes with plain calls.
+	NoRing bool
+
 	// CheckpointInterval is the longest time for which written records may lie beyond the recovery point, and so bounds
 	// the work of a recovery; 0 is 5 s. CheckpointBytes is the same bound in bytes for one log; 0 is 64 MiB.
 	CheckpointInterval time.Duration

@@ -62,10 +62,6 @@ func (e *Engine) tick() {
 	}
 }
 
-// reserveBytes is kept free on the file system for checkpoints, indexes and recovery: appends are refused before the
-// last of it is used.
-const reserveBytes = 64 << 20
-
 // space says how much may still be appended. Between two measurements appends are taken off, so that what is on its
 // way to the disk is counted.
 type space struct{ left atomic.Int64 }
@@ -76,7 +72,7 @@ func (s *space) measure(e *Engine) {
 		e.log.Warn("free space is not known", "dir", e.opt.Dir, "error", err)
 		return
 	}
-	s.left.Store(free - reserveBytes - e.waiting.Load())
+	s.left.Store(free - e.opt.ReserveBytes - e.waiting.Load())
 }
 
 // reserve makes room for n bytes of an append, in memory and on the disk, before it gets its offsets.

@@ -19,6 +19,7 @@ type ahead struct {
 	flying  bool  // zeros behind end are with the kernel
 	errand  bool  // the log is to go to the pool when they are there
 	blocked bool  // its next run waits for them
+	holds   bool  // the segment has one of the places that Options.ZeroAheadBytes gives
 	on      bool  // laying goes on until aheadHigh
 	small   int   // sync commits of less than smallCommit seen
 }
@@ -67,7 +68,7 @@ func (c *committer) layZeros(l *Log) {
 		return
 	}
 	end := z.end + zeroWrite
-	if end > int64(l.config.Load().SegmentBytes) || c.e.space.left.Load() < aheadHigh {
+	if end > int64(l.config.Load().SegmentBytes) || c.e.space.left.Load() < aheadHigh || !c.hold(z) {
 		return
 	}
 	f, err := d.seg.Writer(fs.Direct)
@@ -88,6 +89,24 @@ func (c *committer) layZeros(l *Log) {
 	c.flying[c.tag] = flight{log: l, zeros: end}
 	c.filling++
 	z.flying = true
+}
+
+// hold takes a place among the segments that have zeros ahead, aheadHigh bytes each at the most.
+func (c *committer) hold(a *ahead) bool {
+	if !a.holds && c.holders.Add(1)*aheadHigh > c.e.opt.ZeroAheadBytes {
+		c.holders.Add(-1)
+		return false
+	}
+	a.holds = true
+	return true
+}
+
+// dropZeros gives the log's place back, when the segment's file is cut to its length.
+func (l *Log) dropZeros() {
+	if z := &l.w.direct.zero; z.holds {
+		z.holds = false
+		l.e.direct.c.holders.Add(-1)
+	}
 }
 
 // wants reports whether zeros are to be laid behind records that end at a position.

@@ -21,6 +21,7 @@ import (
 	"github.com/zurau/zurau/server/offsets"
 	"github.com/zurau/zurau/server/partition"
 	"github.com/zurau/zurau/server/wire"
+	"github.com/zurau/zurau/uring"
 )
 
 // DefaultDir is where a broker keeps its data unless log.dirs says otherwise.
@@ -85,7 +86,7 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 	stop, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.broker = &api.Broker{
-		NodeID: s.cfg.NodeID, Metadata: s.meta, Engine: s.engine, Static: static, DirectoryID: id, Log: s.log, Stop: stop,
+		NodeID: s.cfg.NodeID, DiskReaders: int(s.cfg.Engine.ReadWorkers), Metadata: s.meta, Engine: s.engine, Static: static, DirectoryID: id, Log: s.log, Stop: stop,
 		Partitions: partition.New(s.cfg.NodeID, s.engine, static, s.log),
 	}
 	if err := s.broker.Partitions.Follow(s.meta); err != nil {
@@ -107,6 +108,9 @@ func (s *Server) supported() error {
 	}
 	if len(s.cfg.Voters) > 1 {
 		return fmt.Errorf("controller.quorum.voters: %d voters, and this version is a cluster of one", len(s.cfg.Voters))
+	}
+	if report := uring.Probe(); s.cfg.Engine.Ring == "on" && !report.Allowed() {
+		return fmt.Errorf("zurau.ring: on, and this machine has no io_uring:\n%s", report)
 	}
 	if s.cfg.Authorizer != "" {
 		return fmt.Errorf("authorizer.class.name: %s, and this version has no authorizer: everybody may do everything", s.cfg.Authorizer)
@@ -149,10 +153,21 @@ func (s *Server) openEngine(static *config.Static) (err error) {
 		OnAdvance:            partition.Advanced,
 		MemoryBytes:          memoryBudget(e.MemoryBytes) / 2,
 		SyncMethod:           syncMethod(e.SyncMethod),
+		ReserveBytes:         max(e.ReserveBytes, 1),
+		ZeroAheadBytes:       orNever(e.ZeroAheadBytes),
+		NoRing:               e.Ring == "off",
 		RetentionInterval:    time.Duration(s.cfg.Logs.RetentionCheckMs) * time.Millisecond,
 		ProducerIDExpiration: time.Duration(s.cfg.Logs.ProducerIDExpirationMs) * time.Millisecond,
 	})
 	return err
+}
+
+// orNever says "none" in the engine's words, where zero is the default.
+func orNever(n int64) int64 {
+	if n == 0 {
+		return -1
+	}
+	return n
 }
 
 func syncMethod(name string) engine.SyncMethod {

@@ -24,6 +24,8 @@ type Broker struct {
 	Static     *config.Static
 	// DirectoryID is the id of the log directory, which metadata records of partitions name.
 	DirectoryID metadata.ID
+	// DiskReaders is how many fetches wait for a disk at a time; 0 chooses.
+	DiskReaders int
 	Log         *slog.Logger
 	// Stop ends when the broker stops: updates of the metadata wait for it at the longest.
 	Stop context.Context
@@ -48,7 +50,9 @@ func (b *Broker) Layers() config.Layers {
 
 // Table returns the handlers of the broker.
 func (b *Broker) Table() *wire.Table {
-	b.readers.n = diskReaders
+	if b.readers.n = b.DiskReaders; b.readers.n == 0 {
+		b.readers.n = diskReaders
+	}
 	return wire.NewTable(b.handlers()...)
 }
 

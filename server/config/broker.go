@@ -57,8 +57,7 @@ type Network struct {
 	Loops                int32 // 0: one for each processor
 	PendingBytes         int64 // of unread answers of a connection
 	PendingRequests      int32 // of a connection
-	MetricsListener      string
-	RackAwareFetch       bool // consumers may read from a replica in their rack
+	RackAwareFetch       bool  // consumers may read from a replica in their rack
 }
 
 // Logs is about the work on logs that is not a topic's.
@@ -135,7 +134,6 @@ type Engine struct {
 	SyncMethod     string // auto, dsync, fdatasync
 	Ring           string // auto, on, off
 	MemoryBytes    int64  // -1: chosen
-	DirtyMaxBytes  int64  // of a log directory; -1: chosen
 	ZeroAheadBytes int64
 	ReserveBytes   int64
 	ReadWorkers    int32 // 0: chosen
@@ -190,8 +188,8 @@ func (l Layers) network() Network {
 		FetchSessions:        l.Int("max.incremental.fetch.session.cache.slots"),
 		MaxRequestPartitions: l.Int("max.request.partition.size.limit"), RequestTimeoutMs: l.Int("request.timeout.ms"),
 		Loops: l.Int("zurau.network.loops"), PendingBytes: l.Long("zurau.connection.pending.bytes"),
-		PendingRequests: l.Int("zurau.connection.pending.requests"), MetricsListener: l.Text("zurau.metrics.listener"),
-		RackAwareFetch: l.Text("replica.selector.class") == rackAwareSelector,
+		PendingRequests: l.Int("zurau.connection.pending.requests"),
+		RackAwareFetch:  l.Text("replica.selector.class") == rackAwareSelector,
 	}
 }
 
@@ -277,7 +275,7 @@ func (l Layers) replication() Replication {
 func (l Layers) engine() Engine {
 	return Engine{
 		SyncMethod: l.Text("zurau.sync.method"), Ring: l.Text("zurau.ring"), MemoryBytes: l.Long("zurau.memory.bytes"),
-		DirtyMaxBytes: l.Long("zurau.dirty.max.bytes"), ZeroAheadBytes: l.Long("zurau.zero.ahead.bytes"),
-		ReserveBytes: l.Long("zurau.reserve.bytes"), ReadWorkers: l.Int("zurau.read.workers"),
+		ZeroAheadBytes: l.Long("zurau.zero.ahead.bytes"),
+		ReserveBytes:   l.Long("zurau.reserve.bytes"), ReadWorkers: l.Int("zurau.read.workers"),
 	}
 }
