@@ -37,8 +37,8 @@ var floors = []floor{
 	{"server/offsets", []string{"engine", "replication", "server/config", "server/group", "server/partition"}, []string{"net", "flag"}},
 	{"server/wire", []string{"netio"}, []string{"flag"}},
 	{"server/api", []string{"engine", "netio", "replication", "server"}, []string{"net", "flag"}},
-	{"server", []string{"engine", "netio", "replication", "server"}, []string{"flag"}},
-	{"tools", []string{"engine", "server", "tools"}, nil},
+	{"server", []string{"engine", "netio", "replication", "server", "uring"}, []string{"flag"}},
+	{"tools", []string{"engine", "replication", "server", "tools"}, nil},
 	{"benchmarks", []string{"engine", "server", "uring", "netio", "benchmarks", "replication"}, nil},
 	{"tests", []string{"tests", "engine", "server"}, nil},
 }
