@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/zurau/zurau/uring"
 )
@@ -24,11 +25,12 @@ type buffers struct {
 	kept int64
 }
 
-// A buffer has one owner at a time: a run, or the free list.
+// A buffer has one owner at a time: a run, what is kept for readers (with whom it is shared), or the free list.
 type buffer struct {
 	bytes []byte // all of it
 	mem   *uring.Buffer
-	class int // -1: larger than every class, never kept
+	class int          // -1: larger than every class, never kept
+	refs  atomic.Int32 // beside the owner's own: readers of what was written from it
 }
 
 // classes are 16 KiB, 64 KiB, 256 KiB and 1 MiB.
@@ -79,6 +81,14 @@ func (b *buffers) put(m *buffer) {
 		b.mu.Unlock()
 	}
 	m.mem.Free()
+}
+
+// unref takes one of the holders of a buffer off, and puts it back after the last.
+func (b *buffers) unref(m *buffer) {
+	if m.refs.Add(-1) < 0 {
+		m.refs.Store(0)
+		b.put(m)
+	}
 }
 
 // trim gives the kept memory back to the system.

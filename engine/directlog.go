@@ -75,6 +75,9 @@ func (l *Log) unflushed() bool {
 
 // block lays out the blocks of a run's write: see committer.
 func (l *Log) block(r *run) (f fs.File, p []byte, at int64, durable bool) {
+	if l.w.planted.early {
+		l.answerEarly(l.w.direct.left[:1])
+	}
 	head := int(r.position % fs.BlockSize)
 	if head != len(l.w.direct.tail) {
 		panic(fmt.Sprintf("engine: %d bytes of the last block of %s are kept at position %d", len(l.w.direct.tail), r.seg.Path(), r.position))
@@ -126,6 +129,7 @@ func (l *Log) advance(r *run) error {
 	if d.sync {
 		l.promise(m.offset)
 	}
+	l.keepRun(r)
 	l.high.Store(m)
 	l.arrangeFlush(cfg)
 	return nil

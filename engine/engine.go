@@ -38,6 +38,7 @@ type Engine struct {
 
 	async, sync, flushers *pool
 	direct                lazyCommitter
+	recent                recent
 	buffers               buffers
 	shared                *segment.Shared
 	space                 space
@@ -252,6 +253,7 @@ func (e *Engine) Close() error {
 		err = e.markClean()
 	}
 	e.removals.finish(e)
+	e.recent.dropAll(e)
 	e.buffers.trim()
 	return errors.Join(err, e.lock.Close())
 }

@@ -66,6 +66,8 @@ type Log struct {
 	// w is owned by the writer that has the log (mu.busy), and by nobody else.
 	w writing
 
+	tail tailReads
+
 	// flushing serialises flushes, settling what a checkpoint writes: neither guards anything that an append needs.
 	flushing, settling sync.Mutex
 	settled            atomic.Pointer[point] // recovery point: everything that a recovery from there needs is durable

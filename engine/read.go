@@ -20,16 +20,22 @@ type Range struct {
 	File     fs.File
 	Position int64
 	Size     int
+	// Mem, where it is not nil, is the bytes themselves, and there is no File: they were written past the page cache a
+	// moment ago. It must not be changed.
+	Mem []byte
 	// LogStartOffset and HighWatermark are the log's at the time of the read.
 	LogStartOffset, HighWatermark int64
 
-	seg *segment.Segment
+	seg     *segment.Segment
+	mem     *buffer
+	buffers *buffers
 }
 
 // Bytes reads the range into memory.
 func (r *Range) Bytes() ([]byte, error) {
 	b := make([]byte, r.Size)
-	if r.Size == 0 {
+	if r.Mem != nil || r.Size == 0 {
+		copy(b, r.Mem)
 		return b, nil
 	}
 	if _, err := r.File.ReadAt(b, r.Position); err != nil {
@@ -43,6 +49,10 @@ func (r *Range) Release() {
 	if r.seg != nil {
 		r.seg.Release()
 		r.seg, r.File = nil, nil
+	}
+	if r.mem != nil {
+		r.buffers.unref(r.mem)
+		r.mem, r.Mem = nil, nil
 	}
 }
 
@@ -147,6 +157,9 @@ func (l *Log) readOnce(offset int64, maxBytes int, whole, noWait bool) (r Range,
 	i := sort.Search(len(segs), func(i int) bool { return segs[i].Base > offset }) - 1
 	if i < 0 {
 		return r, nil, fmt.Errorf("read %s at offset %d: %w", l.name, offset, ErrOffsetOutOfRange) // retention was faster
+	}
+	if s := segs[i]; s.Direct() && r.readRecent(l, s, offset, maxBytes, whole) {
+		return r, nil, nil
 	}
 	for ; i < len(segs); i++ {
 		err := r.find(segs[i], h, offset, maxBytes, whole, noWait)

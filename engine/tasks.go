@@ -58,6 +58,7 @@ func (e *Engine) tick() {
 	e.space.measure(e)
 	e.removals.run(e, e.opt.Now())
 	if e.waiting.Load() == 0 {
+		e.recent.dropAll(e)
 		e.buffers.trim()
 	}
 }

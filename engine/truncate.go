@@ -85,6 +85,7 @@ func (l *Log) lowerPoint(offset int64) error {
 
 // truncateLocked cuts the files. Nothing is pending, and no writer has the log.
 func (l *Log) truncateLocked(offset int64) error {
+	l.forgetRecent()
 	segs := *l.view.Load()
 	keep := len(segs)
 	for keep > 0 && segs[keep-1].Base >= offset && !(keep == 1 && segs[0].Base == offset) {

@@ -113,6 +113,22 @@ func Headers(f io.ReaderAt, at, end int64, visit func(Place, record.Batch) bool)
 	return nil
 }
 
+// FindIn is Find for batches in memory. Positions count from the start of b.
+func FindIn(b []byte, offset int64) (Place, error) {
+	for at := 0; at+header <= len(b); {
+		batch := record.Batch(b[at:])
+		size := batch.Size()
+		if size < header || at+size > len(b) {
+			break
+		}
+		if batch.LastOffset() >= offset {
+			return Place{int64(at), size, batch.BaseOffset(), batch.LastOffset(), batch.MaxTimestamp()}, nil
+		}
+		at += size
+	}
+	return Place{}, io.EOF
+}
+
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -69,7 +69,11 @@ func (f *fetchRequest) send(h *wire.Head, cuts []cut) {
 		resp.Parts = make([]netio.Part, 0, 2*len(cuts))
 		for i, c := range cuts {
 			r := &got[c.part].r
-			resp.Parts = append(resp.Parts, netio.Part{Fd: r.File.Fd(), Position: r.Position, Size: r.Size})
+			if r.Mem != nil {
+				resp.Parts = append(resp.Parts, netio.Part{Bytes: r.Mem})
+			} else {
+				resp.Parts = append(resp.Parts, netio.Part{Fd: r.File.Fd(), Position: r.Position, Size: r.Size})
+			}
 			end := len(h.B)
 			if i+1 < len(cuts) {
 				end = cuts[i+1].at
