@@ -19,6 +19,8 @@
 //	what             where                   Problem
 //	bad batch        below recovery point    corruption: it was flushed once
 //	                 above it, unclean stop  torn: the next start cuts it off
+//	                 above it, in sync, and  corruption: it was flushed once, else what is behind could not be there
+//	                 a good batch far behind
 //	                 no recovery point       corruption: nothing says that it may be missing
 //	offsets          fall or repeat          corruption
 //	                 have a gap              corruption, unless the log is compacted

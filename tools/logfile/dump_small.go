@@ -56,6 +56,12 @@ func smallItems(kind Kind, name string, b []byte) (items []Item, err error) {
 			items = append(items, CheckpointItem{"checkpoint", e.Topic, e.Partition, e.Offset})
 		}
 		return items, err
+	case RecoveryPoints:
+		entries, err := parseRecovery(b)
+		for _, e := range entries {
+			items = append(items, e)
+		}
+		return items, err
 	case LeaderEpochs:
 		epochs, err := checkpoint.ReadLeaderEpochs(fs.OS(), dir)
 		if err != nil {

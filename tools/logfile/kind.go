@@ -20,6 +20,7 @@ const (
 	TxnIndex          Kind = "transaction index"
 	ProducerSnapshot  Kind = "producer snapshot"
 	OffsetCheckpoint  Kind = "offset checkpoint"
+	RecoveryPoints    Kind = "zurau recovery checkpoint"
 	LeaderEpochs      Kind = "leader epochs"
 	PartitionMetadata Kind = "partition metadata"
 	Meta              Kind = "directory metadata"
@@ -44,6 +45,7 @@ var kinds = map[string]Kind{
 	checkpoint.PartitionMetadataName: PartitionMetadata,
 	checkpoint.MetaName:              Meta,
 	checkpoint.CleanShutdownName:     CleanShutdown,
+	recoveryName:                     RecoveryPoints,
 	metadataLogName:                  MetadataLog,
 	metadataSnapshotName:             MetadataSnapshot,
 	"quorum-state":                   Text,

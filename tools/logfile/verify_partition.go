@@ -32,6 +32,11 @@ type partition struct {
 	clean                                  bool // the last stop was orderly: nothing is torn
 	compacted                              bool
 
+	// syncFrom is the offset from which on the log was in sync, by zurau's own checkpoint; -1: it says nothing.
+	syncFrom int64
+	bad      bad
+	before   int64 // bytes of the segments before this one
+
 	first     int64 // offset that this pass began at: of transactions that are older it knows nothing
 	next      int64 // the least offset that the next batch can have; -1 before the first
 	hole      bool  // something bad was told of what is before the next batch: offsets are missing for that reason
@@ -42,7 +47,7 @@ type partition struct {
 
 // partition checks the folder of one, or only the segment that starts at an offset.
 func (v *Verify) partition(dir string, only int64) error {
-	p := &partition{Verify: v, dir: dir, next: -1, lastEpoch: -1, recoveryPoint: -1, highWatermark: -1, logStart: -1}
+	p := &partition{Verify: v, dir: dir, next: -1, lastEpoch: -1, syncFrom: -1, recoveryPoint: -1, highWatermark: -1, logStart: -1}
 	v.Summary.Logs++
 	p.topic, p.part, _ = partitionOf(dir)
 	p.readRoot()
@@ -87,9 +92,28 @@ func (p *partition) readRoot() {
 	}
 	read(checkpoint.HighWatermarks, &p.highWatermark)
 	read(checkpoint.LogStarts, &p.logStart)
+	p.readRecovery(filepath.Join(root, recoveryName))
 	var cleaned int64
 	p.compacted = read(checkpoint.CleanerOffsets, &cleaned)
 	_, p.clean, _ = checkpoint.ReadCleanShutdown(fs.OS(), root)
+}
+
+// readRecovery reads what zurau's own checkpoint says. Where it differs from Kafka's, the lower point is the safe one.
+func (p *partition) readRecovery(name string) {
+	b, err := readFile(name)
+	if err != nil {
+		return
+	}
+	items, err := parseRecovery(b)
+	if err != nil {
+		return
+	}
+	for _, i := range items {
+		if i.Topic == p.topic && i.Partition == p.part {
+			p.recoveryPoint = min(p.recoveryPoint, i.Offset)
+			p.syncFrom = i.SyncFrom
+		}
+	}
 }
 
 // list returns the base offsets of the segments, and reads the producer snapshots.
@@ -170,6 +194,7 @@ func (p *partition) segment(base int64, last bool) error {
 			p.badSpan(path, s, size)
 		}
 		if s.Batch != nil && s.Err == nil {
+			p.proven(path, s)
 			p.batch(path, s)
 			indexes.batch(s)
 			end = s.End
@@ -179,6 +204,7 @@ func (p *partition) segment(base int64, last bool) error {
 		return p.count(s)
 	})
 	indexes.finish(end)
+	p.before += size
 	return err
 }
 
@@ -196,6 +222,9 @@ func (p *partition) badSpan(path string, s Span, size int64) {
 		found += fmt.Sprintf(", and no good batch before position %d", s.End)
 	case s.Batch == nil:
 		found += fmt.Sprintf(", and no good batch in the %d bytes to the end", s.End-s.Position)
+	}
+	if p.torn(p.next) && !p.bad.set {
+		p.bad = bad{path, s.Position, p.before + s.Position, p.next, true}
 	}
 	p.report(Problem{File: path, Position: s.Position, Found: found, Expected: fmt.Sprintf("a batch from offset %d", p.next), Torn: p.torn(p.next)})
 }
