@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 
@@ -101,7 +100,12 @@ func (l *ledger) take(e event, promised bool) {
 		l.startMay = max(l.startMay, e.offset)
 	case cutBegun:
 		l.high = min(l.high, e.offset)
-		maps.DeleteFunc(l.must, func(id string, base int64) bool { return base+int64(l.may[id].count) > e.offset })
+		for id, base := range l.at {
+			if base+int64(l.may[id].count) > e.offset { // a batch goes as a whole
+				l.high = min(l.high, base)
+				delete(l.must, id)
+			}
+		}
 	case cutDone, deleteDone:
 		for id, base := range l.at {
 			if promised && base+int64(l.may[id].count) > e.offset {

@@ -119,7 +119,7 @@ func (l *Log) checkProducers(p *record.Prepared) (*producer.Appended, error) {
 // pending, since an answer now would promise what a crash can still undo.
 func (l *Log) duplicate(dup *producer.Appended, done func(Appended)) Appended {
 	a := Appended{BaseOffset: dup.BaseOffset, LastOffset: dup.LastOffset, LogAppendTimeMs: dup.Timestamp, Duplicate: true}
-	if dup.LastOffset < l.acknowledged() {
+	if dup.LastOffset < l.acknowledged() || l.w.planted.doubled {
 		return a
 	}
 	if n := len(l.mu.pending); n > 0 {
