@@ -212,6 +212,7 @@ func (p *partition) segment(base int64, last bool) error {
 func (p *partition) badSpan(path string, s Span, size int64) {
 	found := s.Err.Error()
 	p.hole = p.hole || !s.Zeros
+	p.producers.unsure = true
 	switch {
 	case s.Zeros:
 		if p.torn(p.next) {

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// program is the zurau under test: built once, run as a process of its own like a user's.
+var program string
+
+// long asks for the sizes that the README promises: a million lines and 300 MB.
+var long = os.Getenv("ZURAU_TEST_LONG") != ""
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "zurau-test")
+	if err == nil {
+		program = filepath.Join(dir, "zurau")
+		var out []byte
+		if out, err = exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+			err = fmt.Errorf("go build: %w: %s", err, out)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// broker is a running zurau serve.
+type broker struct {
+	t    *testing.T
+	addr string
+	dir  string
+	cmd  *exec.Cmd
+	log  *bytes.Buffer
+	done chan error
+}
+
+// serve starts a broker on a directory and returns when it is ready.
+func serve(t *testing.T, dir string) *broker {
+	t.Helper()
+	b := &broker{t: t, dir: dir, log: new(bytes.Buffer), done: make(chan error, 1)}
+	b.cmd = exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--data", dir,
+		"--set", "group.initial.rebalance.delay.ms=0") // else a first member waits 3 s for others
+	b.cmd.Stderr = b.log
+	stdout, err := b.cmd.StdoutPipe()
+	must(t, err)
+	must(t, b.cmd.Start())
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "ready ") {
+		b.cmd.Process.Kill()
+		b.cmd.Wait()
+		t.Fatalf("the broker said %q, %v, and logged:\n%s", line, err, b.log)
+	}
+	b.addr = strings.TrimSpace(strings.TrimPrefix(line, "ready "))
+	go func() { b.done <- b.cmd.Wait() }()
+	t.Cleanup(b.kill)
+	return b
+}
+
+// stop stops the broker in order.
+func (b *broker) stop() {
+	b.t.Helper()
+	must(b.t, b.cmd.Process.Signal(syscall.SIGTERM))
+	if err := <-b.done; err != nil {
+		b.t.Fatalf("the broker stopped with %v and logged:\n%s", err, b.log)
+	}
+	b.done <- nil
+}
+
+// kill stops the broker at once, if it runs.
+func (b *broker) kill() {
+	_ = b.cmd.Process.Kill()
+	<-b.done
+	b.done <- nil
+}
+
+// result is what a command did.
+type result struct {
+	out, errors string
+	code        int
+}
+
+// zurau runs a command with the words of a line, then more arguments.
+func zurau(t *testing.T, in io.Reader, words string, more ...string) result {
+	t.Helper()
+	cmd := exec.Command(program, append(strings.Fields(words), more...)...)
+	var out, errors bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &errors
+	watch := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer watch.Stop()
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return result{out.String(), errors.String(), cmd.ProcessState.ExitCode()}
+}
+
+// do runs a command at the broker that has to succeed and returns its output.
+func (b *broker) do(words string, more ...string) string {
+	b.t.Helper()
+	return b.give("", words, more...)
+}
+
+// give is do with standard input.
+func (b *broker) give(in, words string, more ...string) string {
+	b.t.Helper()
+	r := zurau(b.t, strings.NewReader(in), words+" -b "+b.addr, more...)
+	if r.code != 0 {
+		b.t.Fatalf("zurau %s %q: exit status %d: %s", words, more, r.code, r.errors)
+	}
+	return r.out
+}
+
+// fails runs a command that has to fail and returns what it says.
+func (b *broker) fails(code int, in, words string, more ...string) string {
+	b.t.Helper()
+	r := zurau(b.t, strings.NewReader(in), words+" -b "+b.addr, more...)
+	if r.code != code {
+		b.t.Fatalf("zurau %s %q: exit status %d, want %d: %s", words, more, r.code, code, r.errors)
+	}
+	return r.errors
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func has(t *testing.T, got string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(got, w) {
+			t.Errorf("no %q in %q", w, got)
+		}
+	}
+}
+
+func TestWrongCallsExitWithTwo(t *testing.T) {
+	for _, words := range []string{
+		"nothing", "topic", "topic lost", "topic create", "topic create a --partitions 0", "topic create a --config x",
+		"topic alter a", "topic alter", "topic list a", "topic delete", "produce", "produce a b c", "produce a --acks 2",
+		"produce a --compression rar", "produce a --partition -1", "produce a --record-bytes 0", "produce a --record-bytes 5 --null-value x",
+		`produce a --key-separator \q`, "produce a --header x", "consume", "consume a --from nowhere", "consume a --to x",
+		"consume a --to 5 --exit-at-end", "consume a --count 0", "consume a --raw --json", "consume a --format %q", "consume a --group g --partition 1",
+		"consume a -b host:port", "consume a -b :1", "consume a --timeout 0s", "consume a --unknown", "log", "log dump", "log verify --records=x a",
+	} {
+		want := exitUsage
+		if words == "topic" || words == "log" {
+			want = 0 // they print their help
+		}
+		if r := zurau(t, nil, words); r.code != want || want == exitUsage && !strings.Contains(r.errors, "--help") {
+			t.Errorf("zurau %s: exit status %d: %s", words, r.code, r.errors)
+		}
+	}
+}
+
+func TestABrokerThatIsNotThereIsToldAtOnce(t *testing.T) {
+	for _, words := range []string{"topic list", "produce a", "consume a"} {
+		r := zurau(t, strings.NewReader("x\n"), words+" -b 127.0.0.1:1,localhost:1")
+		if r.code != exitFailed {
+			t.Errorf("zurau %s: exit status %d", words, r.code)
+		}
+		has(t, r.errors, "no broker at 127.0.0.1:1", "no broker at localhost:1", "refused")
+	}
+}
