@@ -12,11 +12,13 @@ import (
 // Zeros laid ahead. A small durable append into blocks that were written before is two to four times as fast as one that
 // makes the file grow, and never waits for the file system's journal. So for logs that are seen to make small sync
 // commits, the direct writer lays zeros behind the records, in the background: one write for a log at a time. Writes of
-// records and of zeros never cover the same block: a write of records that would reach beyond the zeros waits for those
-// in flight. Sealing and closing cut the file to its length; recovery finds zeros behind the last batch and cuts them.
+// records and of zeros never cover the same block: a write of records that would reach into zeros in flight waits for
+// them, which the gap before the first ones makes rare. Sealing and closing cut the file to its length; recovery finds
+// zeros behind the last batch and cuts them.
 type ahead struct {
 	end     int64 // up to here the file has blocks that were written
-	flying  bool  // zeros behind end are with the kernel
+	flying  bool  // zeros are with the kernel
+	from    int64 // where those start
 	errand  bool  // the log is to go to the pool when they are there
 	blocked bool  // its next run waits for them
 	holds   bool  // the segment has one of the places that Options.ZeroAheadBytes gives
@@ -33,6 +35,8 @@ const (
 	aheadLow, aheadHigh = 4 << 20, 16 << 20
 	// zeroWrite is one write of zeros.
 	zeroWrite = 1 << 20
+	// zeroGap is left between the records and the first zeros: records go on there while those are being written.
+	zeroGap = 256 << 10
 	// maxFilling bounds the logs that zeros are laid for at a time, and with it what the device does beside commits.
 	maxFilling = 2
 )
@@ -56,7 +60,7 @@ func (a *ahead) seen(n int, sync bool) {
 // blockedByZeros reports whether a run reaches into blocks that zeros are being written to.
 func (l *Log) blockedByZeros(r *run) bool {
 	z := &l.w.direct.zero
-	z.blocked = z.flying && r.seg.Direct() && !r.rolled && r.position+int64(len(r.buf)) > z.end
+	z.blocked = z.flying && r.seg.Direct() && !r.rolled && r.position+int64(len(r.buf)) > z.from
 	return z.blocked
 }
 
@@ -67,7 +71,8 @@ func (c *committer) layZeros(l *Log) {
 	if d.seg == nil || z.flying || z.small < smallSeen || c.filling >= maxFilling || !z.wants(d.seg.Size()) {
 		return
 	}
-	end := z.end + zeroWrite
+	from := max(z.end, (d.seg.Size()+fs.BlockSize-1)/fs.BlockSize*fs.BlockSize+zeroGap)
+	end := from + zeroWrite
 	if end > int64(l.config.Load().SegmentBytes) || c.e.space.left.Load() < aheadHigh || !c.hold(z) {
 		return
 	}
@@ -83,12 +88,12 @@ func (c *committer) layZeros(l *Log) {
 		c.zeros = mem.Bytes()
 	}
 	c.tag++
-	if !c.q.Push(f, c.zeros, z.end, true, c.tag) {
+	if !c.q.Push(f, c.zeros, from, true, c.tag) {
 		return
 	}
 	c.flying[c.tag] = flight{log: l, zeros: end}
 	c.filling++
-	z.flying = true
+	z.flying, z.from = true, from
 }
 
 // hold takes a place among the segments that have zeros ahead, aheadHigh bytes each at the most.
