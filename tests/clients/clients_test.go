@@ -13,6 +13,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(broker.Main(m)) }
 
+// pollWait is how long a client has the broker wait for records. Clients end that wait before they let themselves be closed.
+const pollWait = 100 * time.Millisecond
+
 // shared is a broker for tests that only need topics and groups of their own. Groups form without the usual wait.
 func shared(t *testing.T) *broker.Broker {
 	t.Helper()

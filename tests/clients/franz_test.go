@@ -12,7 +12,8 @@ import (
 
 func franz(t *testing.T, b *broker.Broker, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(b.Addr), kgo.AllowAutoTopicCreation()}, opts...)...)
+	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(b.Addr), kgo.AllowAutoTopicCreation(), kgo.FetchMaxWait(pollWait),
+		kgo.MetadataMinAge(pollWait), kgo.HeartbeatInterval(pollWait)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestKafkaGoReadsBackWhatItWroteInEveryCodec(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
-		r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{b.Addr}, Topic: topic})
+		r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{b.Addr}, Topic: topic, MaxWait: pollWait})
 		got := make([]string, len(want))
 		for i := range got {
 			m, err := r.ReadMessage(ctx)
@@ -57,7 +57,8 @@ func TestKafkaGoGroupContinuesWhereItCommitted(t *testing.T) {
 	w := &kafka.Writer{Addr: kafka.TCP(b.Addr), Topic: "grouped", BatchSize: 1}
 	defer w.Close()
 	for round := range 2 {
-		r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{b.Addr}, Topic: "grouped", GroupID: "kg", StartOffset: kafka.FirstOffset})
+		r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{b.Addr}, Topic: "grouped", GroupID: "kg", StartOffset: kafka.FirstOffset,
+			MaxWait: pollWait})
 		for i := range 10 {
 			want := fmt.Sprintf("%d %d", round, i)
 			if err := w.WriteMessages(ctx, kafka.Message{Value: []byte(want)}); err != nil {

@@ -16,16 +16,13 @@ func saramas(t *testing.T, test func(t *testing.T, b *broker.Broker, config func
 	b := shared(t)
 	for _, v := range []sarama.KafkaVersion{sarama.V2_8_0_0, sarama.V4_0_0_0, sarama.MaxVersion} {
 		for _, negotiate := range []bool{true, false} {
-			if v != sarama.V2_8_0_0 && !negotiate {
-				// It would send request versions that a Kafka broker has, and zurau has too: see the test of that.
-				continue
-			}
 			t.Run(fmt.Sprintf("%s/negotiate=%v", v, negotiate), func(t *testing.T) {
 				test(t, b, func() *sarama.Config {
 					c := sarama.NewConfig()
 					c.Version, c.ApiVersionsRequest = v, negotiate
 					c.Producer.Return.Successes, c.Consumer.Return.Errors = true, true
-					c.Consumer.Offsets.Initial = sarama.OffsetOldest
+					c.Consumer.Offsets.Initial, c.Consumer.MaxWaitTime = sarama.OffsetOldest, pollWait
+					c.Metadata.Retry.Backoff, c.Consumer.Group.Rebalance.Retry.Backoff = pollWait, pollWait
 					return c
 				})
 			})
