@@ -35,7 +35,7 @@ func (c *Coordinator) Load(partition int32, records iter.Seq2[LogRecord, error])
 		}
 	}
 	if log := c.cfg.Log; log != nil {
-		log.Info("groups loaded", slog.Int("partition", int(partition)), slog.Int("groups", len(l.groups)), slog.Int("skipped", l.skipped))
+		log.Debug("groups loaded", slog.Int("partition", int(partition)), slog.Int("groups", len(l.groups)), slog.Int("skipped", l.skipped))
 	}
 	s := c.shards[partition]
 	s.run(func(now Instant) {
