@@ -62,8 +62,8 @@ func (b *Broker) Stopping() {
 	b.Partitions.WakeAll()
 }
 
-// Close lets the broker's own goroutines go. No request may come afterwards.
+// Close waits for the broker's own goroutines. No request may come afterwards.
 func (b *Broker) Close() {
-	b.workers.stop()
-	b.readers.stop()
+	b.workers.wait()
+	b.readers.wait()
 }

@@ -7,43 +7,57 @@ import (
 
 // workers run what would keep an event loop from its connections. Those for decompression are as many as CPUs, so that
 // such work does not crowd out the commits that wait for a turn; those that read from disks are diskReaders. They are
-// started when they are first needed.
+// started as they are needed, and end when nothing is left to do.
 type workers struct {
-	n    int // 0: as many as CPUs
-	once sync.Once
-	jobs chan func()
+	n int // at most so many at a time; 0: as many as CPUs
+
+	mu      sync.Mutex
+	jobs    []func() // that no worker has begun, in order
+	running int
+	alive   sync.WaitGroup
 }
 
 // diskReaders is how many reads wait for a disk at a time: what keeps an SSD busy.
 const diskReaders = 32
 
-// workerQueue bounds the work that waits for a worker. A connection has one such request at a time, so a full queue
-// holds back connections, and through them their clients.
-const workerQueue = 1024
-
-// do runs f on a worker. It waits while the queue is full.
+// do has a worker run f, and does not wait for it: who calls may be an event loop, a writer of the engine, or a worker
+// itself. What waits is bounded all the same, since each job belongs to a request that its connection holds, and netio
+// bounds those.
 func (w *workers) do(f func()) {
-	w.once.Do(func() {
-		w.jobs = make(chan func(), workerQueue)
-		if w.n == 0 {
-			w.n = max(runtime.NumCPU(), 2)
-		}
-		for range w.n {
-			go func() {
-				for f := range w.jobs {
-					f()
-					runtime.Gosched()
-				}
-			}()
-		}
-	})
-	w.jobs <- f
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.jobs = append(w.jobs, f)
+	if w.n == 0 {
+		w.n = max(runtime.NumCPU(), 2)
+	}
+	if w.running < w.n {
+		w.running++
+		w.alive.Go(w.work)
+	}
 }
 
-// stop lets the workers go. Nothing may be given to them afterwards.
-func (w *workers) stop() {
-	w.once.Do(func() {})
-	if w.jobs != nil {
-		close(w.jobs)
+// wait returns when nothing is left to do.
+func (w *workers) wait() { w.alive.Wait() }
+
+// work runs jobs until there are none.
+func (w *workers) work() {
+	for f := w.next(); f != nil; f = w.next() {
+		f()
+		runtime.Gosched()
 	}
+}
+
+// next takes a job, or says that a worker has ended.
+func (w *workers) next() func() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.jobs) == 0 {
+		w.jobs = nil // a burst's memory
+		w.running--
+		return nil
+	}
+	f := w.jobs[0]
+	w.jobs[0] = nil
+	w.jobs = w.jobs[1:]
+	return f
 }
