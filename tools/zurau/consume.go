@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -61,11 +62,10 @@ A format for --format may hold:
 
 // reading is what the flags of consume say.
 type reading struct {
-	topic      string
-	from, to   where
-	bounded    bool // there is a to
-	partitions []int32
-	print      printer
+	topic    string
+	from, to where
+	bounded  bool // there is a to
+	print    printer
 }
 
 func (f *consumeFlags) reading(c *cobra.Command, topic string) (r reading, err error) {
@@ -133,8 +133,12 @@ func (f *consumeFlags) printer(c *cobra.Command) (printer, error) {
 	return printLines([]byte(separator), []byte(f.nullValue)), nil
 }
 
-// partitionBytes is how much of a partition is fetched at once.
-const partitionBytes = 4 << 20
+const (
+	// partitionBytes is how much of a partition is fetched at once.
+	partitionBytes = 4 << 20
+	// fetchWait is how long a fetch waits for records, as with the Java clients. What skipUnseen asks waits behind it.
+	fetchWait = 500 * time.Millisecond
+)
 
 func (f *consumeFlags) run(c *cobra.Command, topic string) error {
 	r, err := f.reading(c, topic)
@@ -147,6 +151,7 @@ func (f *consumeFlags) run(c *cobra.Command, topic string) error {
 		position: map[int32]int64{}, stop: map[int32]int64{}}
 	opts := []kgo.Opt{
 		kgo.FetchMaxPartitionBytes(partitionBytes),
+		kgo.FetchMaxWait(fetchWait),
 		// A marker of a transaction takes an offset: without it, the end of a partition might never be seen.
 		kgo.KeepControlRecords(),
 	}

@@ -16,12 +16,15 @@
 //	main.go           the command line and the exit status
 //	flags.go          flags that several commands have
 //	client.go         a client for the brokers of --bootstrap-server; errors with Kafka's names
+//	session.go        what a short command has: client, time, output
+//	offsets.go        requests that several commands make
 //	interrupt.go      signals
 //	progress.go       a bar or a count on standard error
 //	output.go         standard output: buffered, JSON lines, tables, a reader that went away
 //	serve.go          zurau serve
 //	topic*.go         zurau topic
-//	produce*.go       zurau produce: records.go cuts the input
-//	consume*.go       zurau consume: where.go finds offsets, format.go prints
+//	produce*.go       zurau produce: _records cuts the input, _send sends it
+//	consume*.go       zurau consume: _where finds offsets, _run is the loop, _group what a group adds, _unseen looks behind
+//	                  what holds no records, _format prints
 //	log*.go           zurau log
 package main
