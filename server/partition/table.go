@@ -3,6 +3,8 @@ package partition
 import (
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -19,6 +21,8 @@ type Table struct {
 	engine *engine.Engine
 	static *config.Static
 	log    *slog.Logger
+
+	changes sync.Mutex // held while a change is taken in; before mu
 
 	mu     sync.RWMutex
 	byName map[string]*Topic
@@ -37,11 +41,19 @@ func New(node int32, e *engine.Engine, static *config.Static, log *slog.Logger) 
 // Follow.
 func (t *Table) OnDelete(f func(*Topic)) { t.onDelete = append(t.onDelete, f) }
 
-// Follow takes in the image and every change from then on.
+// Follow takes in the image and every change from then on. Logs on the disk that the image has no topic for are left
+// alone: they may be what a deletion left unfinished, or what somebody has put there.
 func (t *Table) Follow(m *metadata.Node) error {
+	t.changes.Lock() // changes wait until the image that they come after was taken in
+	defer t.changes.Unlock()
 	img := m.Subscribe(t.changed)
 	for topic := range img.Topics("") {
 		t.put(img, topic)
+	}
+	for _, l := range t.engine.Logs() {
+		if l.Attached() == nil {
+			t.log.Warn("a log is of no topic that there is, and is left alone", "log", l.Name())
+		}
 	}
 	return t.engine.Err()
 }
@@ -69,10 +81,12 @@ func (t *Table) ByID(id [16]byte) *Topic {
 
 // changed takes in one change of the image.
 func (t *Table) changed(_, img *metadata.Image, d metadata.Delta) {
+	t.changes.Lock()
+	defer t.changes.Unlock()
 	for _, ref := range d.Removed {
 		t.remove(ref)
 	}
-	for _, ref := range append(d.Added, d.Changed...) {
+	for _, ref := range slices.Concat(d.Added, d.Changed) {
 		if topic, ok := img.TopicByID(ref.ID); ok {
 			t.put(img, topic)
 		}
@@ -180,22 +194,22 @@ func (t *Table) configure(img *metadata.Image, r metadata.Resource) {
 	if r.Type != metadata.ResourceBroker {
 		return
 	}
-	t.mu.RLock()
-	all := make([]*Topic, 0, len(t.byName))
-	for _, topic := range t.byName {
-		all = append(all, topic)
-	}
-	t.mu.RUnlock()
-	for _, topic := range all {
+	for _, topic := range t.all() {
 		t.apply(img, topic)
 	}
 }
 
-// WakeAll wakes everybody who waits for records.
-func (t *Table) WakeAll() {
+// all lists the topics.
+func (t *Table) all() []*Topic {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for _, topic := range t.byID {
+	return slices.Collect(maps.Values(t.byID))
+}
+
+// WakeAll wakes everybody who waits for records. It holds no lock meanwhile: who is woken looks partitions up, and a
+// look-up behind a change that waits for the lock would wait for ever.
+func (t *Table) WakeAll() {
+	for _, topic := range t.all() {
 		for _, p := range topic.Partitions() {
 			p.wake()
 		}

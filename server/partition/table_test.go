@@ -1,0 +1,269 @@
+package partition
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/replication/metadata"
+)
+
+func TestATopicIsThereWhenTheUpdateReturns(t *testing.T) {
+	r := newRig(t)
+	topic := r.create("t", 1, 3)
+	if r.table.ByID([16]byte{1}) != topic || r.table.ByNameBytes([]byte("t")) != topic {
+		t.Error("the topic is not found in every way")
+	}
+	for i, p := range topic.Partitions() {
+		if p.Log == nil || p.ID != int32(i) || p.Log.Name() != (engine.Name{Topic: "t", Partition: int32(i)}) {
+			t.Fatalf("partition %d is %+v", i, p)
+		}
+		if a := r.append(p, "v"); a.Err != nil || a.BaseOffset != 0 {
+			t.Errorf("append to partition %d: %+v", i, a)
+		}
+	}
+	for _, i := range []int32{-1, 3, 1<<31 - 1, -1 << 31} {
+		if topic.Partition(i) != nil {
+			t.Errorf("there is a partition %d", i)
+		}
+	}
+}
+
+func TestPartitionsAreAddedToATopicInUse(t *testing.T) {
+	r := newRig(t)
+	topic := r.create("t", 1, 1)
+	r.append(topic.Partition(0), "v")
+	r.update(partitionRecord(1, 1), partitionRecord(1, 2))
+	if r.table.ByName("t") != topic || len(topic.Partitions()) != 3 {
+		t.Fatalf("%d partitions", len(topic.Partitions()))
+	}
+	if a := r.append(topic.Partition(2), "v"); a.Err != nil {
+		t.Error(a.Err)
+	}
+	if end := topic.Partition(0).Log.LogEndOffset(); end != 1 {
+		t.Errorf("partition 0 ends at %d", end)
+	}
+}
+
+func TestADeletedTopicIsGoneWhenTheUpdateReturns(t *testing.T) {
+	r := newRig(t)
+	var told []*Topic
+	r.table.OnDelete(func(topic *Topic) { told = append(told, topic) })
+	topic := r.create("t", 1, 2)
+	log := topic.Partition(0).Log
+	r.append(topic.Partition(0), "v")
+	b := make(bell, 2)
+	topic.Partition(0).Await(b)
+	topic.Partition(1).Await(b)
+	r.update(metadata.RemoveTopicRecord{ID: metadata.ID{1}})
+	if r.table.ByName("t") != nil || r.table.ByID([16]byte{1}) != nil || len(r.engine.Logs()) != 0 {
+		t.Error("the topic is still there")
+	}
+	if _, err := log.Read(0, 100, true); !errors.Is(err, engine.ErrDeleted) {
+		t.Errorf("read of a deleted log: %v", err)
+	}
+	if len(told) != 1 || told[0] != topic {
+		t.Errorf("told of %v", told)
+	}
+	if len(b) != 2 {
+		t.Errorf("%d of 2 waiters were woken", len(b))
+	}
+}
+
+func TestATopicMadeAgainHasNothingOfTheOldOne(t *testing.T) {
+	r := newRig(t)
+	old := r.create("t", 1, 2)
+	r.append(old.Partition(0), "old")
+	r.update(topicConfig("t", "retention.ms", "5"))
+	r.update(metadata.RemoveTopicRecord{ID: metadata.ID{1}})
+	topic := r.create("t", 2, 1)
+	if topic == old || topic.Partition(0).Log == old.Partition(0).Log || topic.Partition(0).Log.LogEndOffset() != 0 {
+		t.Error("the new topic has the old one's log")
+	}
+	if topic.Config().RetentionMs == 5 {
+		t.Error("the new topic has the old one's configs")
+	}
+	if r.table.ByID([16]byte{1}) != nil {
+		t.Error("the old id finds a topic")
+	}
+	r.append(topic.Partition(0), "new")
+	r.restart()
+	if end := r.table.ByName("t").Partition(0).Log.LogEndOffset(); end != 1 {
+		t.Errorf("after a restart the log ends at %d", end)
+	}
+}
+
+// One update may delete a topic and make another of its name.
+func TestATopicIsReplacedInOneUpdate(t *testing.T) {
+	r := newRig(t)
+	old := r.create("t", 1, 1)
+	r.append(old.Partition(0), "old")
+	r.update(metadata.RemoveTopicRecord{ID: metadata.ID{1}}, metadata.TopicRecord{ID: metadata.ID{2}, Name: "t"}, partitionRecord(2, 0))
+	topic := r.table.ByName("t")
+	if topic == nil || topic.ID != [16]byte{2} || topic.Partition(0).Log.LogEndOffset() != 0 {
+		t.Errorf("%+v", topic)
+	}
+	if r.table.ByID([16]byte{1}) != nil {
+		t.Error("the old id finds a topic")
+	}
+}
+
+// A stop between the removal in the metadata and that of the files leaves a folder with another topic's id.
+func TestAFolderThatADeletionLeftIsNotTheNewTopics(t *testing.T) {
+	r := newRig(t)
+	l, err := r.engine.Create(engine.Name{Topic: "t"}, [16]byte{9}, engine.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.append(&Partition{Log: l}, "of another topic")
+	topic := r.create("t", 1, 1)
+	if end := topic.Partition(0).Log.LogEndOffset(); end != 0 || topic.Partition(0).Log.TopicID() != [16]byte{1} {
+		t.Errorf("the new topic starts with %d records", end)
+	}
+}
+
+func TestALogOfNoTopicIsLeftAlone(t *testing.T) {
+	r := newRig(t)
+	l, err := r.engine.Create(engine.Name{Topic: "stray", Partition: 3}, [16]byte{9}, engine.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.append(&Partition{Log: l}, "somebody's")
+	r.restart()
+	l, ok := r.engine.Log(engine.Name{Topic: "stray", Partition: 3})
+	if !ok || l.LogEndOffset() != 1 {
+		t.Error("the log is gone")
+	}
+	if r.table.ByName("stray") != nil {
+		t.Error("the log has a topic")
+	}
+	if !strings.Contains(r.log.String(), "log=stray-3") {
+		t.Errorf("nobody was told: %s", r.log)
+	}
+}
+
+func TestAConfigIsInForceWhenTheUpdateReturns(t *testing.T) {
+	r := newRig(t)
+	topic := r.create("t", 1, 2)
+	config := func() engine.Config { return topic.Partition(1).Log.Config() }
+	r.update(topicConfig("t", "retention.ms", "1000"), topicConfig("t", "flush.messages", "1"))
+	if got := config(); got.RetentionAge != time.Second || !got.Sync() || !topic.Config().Sync() {
+		t.Errorf("a topic's config: %+v", got)
+	}
+	node := metadata.Resource{Type: metadata.ResourceBroker, Name: "0"}
+	all := metadata.Resource{Type: metadata.ResourceBroker}
+	other := metadata.Resource{Type: metadata.ResourceBroker, Name: "7"}
+	r.update(metadata.ConfigRecord{Resource: all, Key: "message.max.bytes", Value: "2000"},
+		metadata.ConfigRecord{Resource: other, Key: "message.max.bytes", Value: "1"})
+	if got := config().Rules.MaxBatchBytes; got != 2000 {
+		t.Errorf("the default of all brokers: max.message.bytes %d", got)
+	}
+	r.update(metadata.ConfigRecord{Resource: node, Key: "message.max.bytes", Value: "3000"})
+	if got := config().Rules.MaxBatchBytes; got != 3000 {
+		t.Errorf("this broker's own: max.message.bytes %d", got)
+	}
+	r.update(topicConfig("t", "max.message.bytes", "4000"))
+	if got := config().Rules.MaxBatchBytes; got != 4000 {
+		t.Errorf("the topic's own: max.message.bytes %d", got)
+	}
+	r.update(metadata.ConfigRecord{Resource: metadata.Resource{Type: metadata.ResourceTopic, Name: "t"}, Key: "max.message.bytes", Delete: true})
+	if got := config().Rules.MaxBatchBytes; got != 3000 {
+		t.Errorf("after it was deleted: max.message.bytes %d", got)
+	}
+	r.restart()
+	if topic = r.table.ByName("t"); config().RetentionAge != time.Second || config().Rules.MaxBatchBytes != 3000 {
+		t.Errorf("after a restart: %+v", config())
+	}
+}
+
+func TestATopicIsMadeWithItsConfigs(t *testing.T) {
+	r := newRig(t)
+	r.update(metadata.TopicRecord{ID: metadata.ID{1}, Name: "t"}, partitionRecord(1, 0), topicConfig("t", "message.timestamp.type", "LogAppendTime"))
+	topic := r.table.ByName("t")
+	if !topic.Config().LogAppendTime || !topic.Partition(0).Log.Config().Rules.LogAppendTime {
+		t.Error("the topic was made without its configs")
+	}
+}
+
+func TestEveryStartRaisesTheLeaderEpoch(t *testing.T) {
+	r := newRig(t)
+	r.create("t", 1, 1)
+	for start := range int32(3) {
+		p := r.table.ByName("t").Partition(0)
+		if p.LeaderEpoch() != start {
+			t.Errorf("start %d: leader epoch %d", start, p.LeaderEpoch())
+		}
+		r.append(p, "v")
+		if epoch := p.Log.EpochAt(int64(start)); epoch != start {
+			t.Errorf("start %d: the record has leader epoch %d", start, epoch)
+		}
+		if epoch, end := p.Log.EndOffsetForEpoch(start); epoch != start || end != int64(start)+1 {
+			t.Errorf("start %d: epoch %d ends at %d", start, epoch, end)
+		}
+		r.restart()
+	}
+}
+
+func TestTheGreatestNumbersDoNotOverflow(t *testing.T) {
+	r := newRig(t)
+	const most = "9223372036854775807"
+	r.update(metadata.TopicRecord{ID: metadata.ID{1}, Name: "t"}, partitionRecord(1, 0),
+		topicConfig("t", "retention.ms", most), topicConfig("t", "segment.ms", most), topicConfig("t", "flush.ms", most),
+		topicConfig("t", "file.delete.delay.ms", most), topicConfig("t", "message.timestamp.after.max.ms", most))
+	c := r.table.ByName("t").Partition(0).Log.Config()
+	if c.RetentionAge != 1<<63-1 || c.SegmentAge != 1<<63-1 || c.DeleteDelay != 1<<63-1 || c.FlushInterval != 0 || c.Rules.TimestampAfterMaxMs != 1<<63-1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Zero is the default in the engine's words, and "nothing" or "at once" in Kafka's.
+func TestZeroMeansWhatKafkaMeans(t *testing.T) {
+	r := newRig(t)
+	r.update(metadata.TopicRecord{ID: metadata.ID{1}, Name: "t"}, partitionRecord(1, 0),
+		topicConfig("t", "retention.ms", "0"), topicConfig("t", "retention.bytes", "0"), topicConfig("t", "file.delete.delay.ms", "0"),
+		topicConfig("t", "compression.type", "uncompressed"))
+	c := r.table.ByName("t").Partition(0).Log.Config()
+	if c.RetentionAge != 1 || c.RetentionBytes != 1 || c.DeleteDelay != -1 || c.Rules.Compression != record.None {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Look-ups go on while topics come and go.
+func TestLookUpsDoNotWaitForChanges(t *testing.T) {
+	r := newRig(t)
+	r.create("stays", 1, 1)
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if p := r.table.ByName("stays").Partition(0); p == nil || p.Log == nil {
+					t.Error("a topic that stays is not found")
+					return
+				}
+				if topic := r.table.ByName("comes"); topic != nil && len(topic.Partitions()) != 2 {
+					t.Errorf("a topic is found with %d of its 2 partitions", len(topic.Partitions()))
+					return
+				}
+				r.table.WakeAll()
+			}
+		})
+	}
+	for i := range byte(20) {
+		r.create("comes", 10+i, 2)
+		r.update(topicConfig("comes", "retention.ms", fmt.Sprint(i)))
+		r.update(metadata.RemoveTopicRecord{ID: metadata.ID{10 + i}})
+	}
+	close(stop)
+	readers.Wait()
+}
