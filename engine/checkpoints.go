@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/zurau/zurau/engine/checkpoint"
@@ -42,15 +43,15 @@ func (e *Engine) Checkpoint() error {
 		return err
 	}
 	defer e.life.RUnlock()
-	var errs []error
-	for l := range e.dirty.take() {
+	err := e.each(slices.Collect(maps.Keys(e.dirty.take())), func(l *Log) error {
 		l.w.dirty.Store(false)
 		if err := l.settle(); err != nil && !errors.Is(err, ErrDeleted) {
 			l.noteDirty()
-			errs = append(errs, fmt.Errorf("checkpoint of %s: %w", l.name, err))
+			return fmt.Errorf("checkpoint of %s: %w", l.name, err)
 		}
-	}
-	return errors.Join(append(errs, e.writeCheckpoints())...)
+		return nil
+	})
+	return errors.Join(err, e.writeCheckpoints())
 }
 
 // checkpointSoon moves the recovery point of one log that a flusher has flushed.

@@ -116,7 +116,7 @@ func (o Options) filled() Options {
 	o.CheckpointBytes = orDefault(o.CheckpointBytes, 64<<20)
 	o.RetentionInterval = orDefault(o.RetentionInterval, 5*time.Minute)
 	o.ProducerIDExpiration = orDefault(o.ProducerIDExpiration, 24*time.Hour)
-	o.RecoveryWorkers = orDefault(o.RecoveryWorkers, runtime.NumCPU())
+	o.RecoveryWorkers = orDefault(o.RecoveryWorkers, 16)
 	return o
 }
 
@@ -246,9 +246,7 @@ func (e *Engine) Close() error {
 	e.sync.close()
 	e.flushers.close()
 	err := e.settleAll()
-	for _, l := range e.Logs() {
-		err = errors.Join(err, l.closeFiles(ErrClosed))
-	}
+	err = errors.Join(err, e.each(e.Logs(), func(l *Log) error { return l.closeFiles(ErrClosed) }))
 	if err == nil {
 		err = e.markClean()
 	}
@@ -263,15 +261,15 @@ func (e *Engine) settleAll() error {
 	if err := e.failed(); err != nil {
 		return offline(err)
 	}
-	for _, l := range e.Logs() {
+	return e.each(e.Logs(), func(l *Log) error {
 		if l.corrupt.Load() != nil || l.w.gone.Load() {
-			continue
+			return nil
 		}
 		if err := l.settle(); err != nil && !errors.Is(err, ErrDeleted) {
 			return fmt.Errorf("close %s: %w", l.name, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // markClean says that the next start need not look at the logs. It comes after everything, the last cut and the last index

@@ -68,7 +68,8 @@ type Options struct {
 	// ProducerIDExpiration is how long an idle producer is remembered; 0 is 24 h (producer.id.expiration.ms).
 	ProducerIDExpiration time.Duration
 
-	// RecoveryWorkers is how many logs are opened at once; 0 is one for each CPU.
+	// RecoveryWorkers is how many logs are opened, settled at a checkpoint and closed at once, which is mostly waiting for
+	// the disk; 0 is 16.
 	RecoveryWorkers int
 }
 
