@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const usage = `usage: versus kafka [flags]                run the comparison
+       versus report [flags] FILE.jsonl... print the tables of earlier runs
+`
+
+// options are the command line's.
+type options struct {
+	rows     string
+	rounds   int
+	secs     float64
+	quick    bool
+	markdown bool
+	check    bool
+	only     string
+	dir      string
+	shared   string
+	zurau    string
+	results  string
+}
+
+func main() {
+	err := run(os.Args[1:])
+	var bad usageError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	case errors.As(err, &bad):
+		fmt.Fprintf(os.Stderr, "versus: %v\n%s", err, usage)
+		os.Exit(2)
+	default:
+		fmt.Fprintf(os.Stderr, "versus: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return usageError{errors.New("no command")}
+	}
+	var o options
+	f := flag.NewFlagSet("versus "+args[0], flag.ContinueOnError)
+	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown, for BENCHMARKS.md")
+	f.BoolVar(&o.check, "check", false, "exit 1 when a floor is missed or a row failed")
+	switch args[0] {
+	case "kafka":
+		o.flags(f)
+		if err := f.Parse(args[1:]); err != nil {
+			return asUsage(err)
+		}
+		return o.kafka(f.Args())
+	case "report":
+		if err := f.Parse(args[1:]); err != nil {
+			return asUsage(err)
+		}
+		return o.report(f.Args())
+	case "help", "-h", "-help", "--help":
+		fmt.Print(usage)
+		return nil
+	}
+	return usageError{fmt.Errorf("no command %q", args[0])}
+}
+
+func asUsage(err error) error {
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	return usageError{err}
+}
+
+func (o *options) flags(f *flag.FlagSet) {
+	f.StringVar(&o.rows, "rows", "", "rows to run, comma separated; P1 is P1a and P1b (default: all)")
+	f.IntVar(&o.rounds, "rounds", 3, "rounds over the rows")
+	f.Float64Var(&o.secs, "secs", 0, "seconds of each measured run (default: 10 to 20, by row)")
+	f.BoolVar(&o.quick, "quick", false, "one round of one second: whether it works, not how fast")
+	f.StringVar(&o.only, "only", "", "kafka or zurau: run that one alone, without ratios")
+	f.StringVar(&o.dir, "dir", "", "where the brokers' directories are made (default: the system's temporary directory)")
+	f.StringVar(&o.shared, "shared", "", "the folder that has oracle/ (default: ../shared beside the repository)")
+	f.StringVar(&o.zurau, "zurau", "", "a zurau binary to measure (default: built from this repository)")
+	f.StringVar(&o.results, "results", "", "where the JSON lines go (default: benchmarks/results)")
+}
+
+func (o *options) kafka(rest []string) error {
+	if len(rest) > 0 {
+		return usageError{fmt.Errorf("unexpected %q", rest[0])}
+	}
+	chosen, err := choose(o.rows)
+	if err != nil {
+		return usageError{err}
+	}
+	if o.only != "" && o.only != kafkaName && o.only != zurauName {
+		return usageError{fmt.Errorf("--only %q: want kafka or zurau", o.only)}
+	}
+	if o.rounds < 1 || o.secs < 0 {
+		return usageError{errors.New("--rounds and --secs must be positive")}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	lines, err := o.compare(untilOrphaned(ctx), chosen)
+	if len(lines) > 0 {
+		err = errors.Join(err, o.print(lines, chosen))
+	}
+	return err
+}
+
+// compare runs the rows and returns their lines, as far as it came.
+func (o *options) compare(ctx context.Context, chosen []*row) (lines []line, err error) {
+	t, err := prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.remove()) }()
+	j, err := o.journal(t.root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, j.file.Close()) }()
+	progress("results go to %s", j.file.Name())
+	c := &comparison{options: o, tools: t, journal: j, rows: chosen, writeBack: syscall.Sync}
+	err = c.run(ctx)
+	return j.lines, err
+}
+
+// journal opens the file of this run's lines.
+func (o *options) journal(root string) (*journal, error) {
+	dir := o.results
+	if dir == "" {
+		dir = filepath.Join(root, "benchmarks", "results")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	name := time.Now().Format("2006-01-02-150405") + "-versus-kafka"
+	if o.quick {
+		name += "-quick"
+	}
+	f, err := os.OpenFile(filepath.Join(dir, name+".jsonl"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &journal{file: f}, nil
+}
+
+func (o *options) report(files []string) error {
+	if len(files) == 0 {
+		return usageError{errors.New("report: no file")}
+	}
+	var lines []line
+	for i, name := range files {
+		more, err := readLines(name)
+		if err != nil {
+			return err
+		}
+		// Rounds of different files are different rounds.
+		for j := range more {
+			more[j].Round += i * 1000
+		}
+		lines = append(lines, more...)
+	}
+	return o.print(lines, rows)
+}
+
+// print writes the tables, and returns an error where --check asks for more than was reached.
+func (o *options) print(lines []line, chosen []*row) error {
+	r := summarize(lines, chosen)
+	r.write(os.Stdout, o.markdown)
+	if !o.check {
+		return nil
+	}
+	if missed := r.missed(); len(missed) > 0 {
+		return fmt.Errorf("floors missed: %s", strings.Join(missed, "; "))
+	}
+	return nil
+}
+
+func progress(format string, a ...any) {
+	fmt.Fprintf(os.Stderr, "%s %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, a...))
+}
+
+// untilOrphaned ends the context also when the parent is gone and this program was started by go run: a signal to the
+// go command alone ends that one and leaves its child to run on unseen.
+func untilOrphaned(ctx context.Context) context.Context {
+	exe, err := os.Executable()
+	if err != nil || !strings.Contains(exe, "go-build") {
+		return ctx
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	parent := os.Getppid()
+	go func() {
+		for t := time.NewTicker(time.Second); os.Getppid() == parent; {
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+				t.Stop()
+				return
+			}
+		}
+		cancel()
+	}()
+	return ctx
+}
