@@ -116,10 +116,24 @@ func (l *Log) closeFiles(why error) (err error) {
 	return err
 }
 
-// writePartitionMetadata says in the folder which topic the log belongs to.
+// writePartitionMetadata says in the folder which topic the log belongs to. It is part of the first flush: before that
+// nothing of the log is promised, and the first appends of thousands of logs need not wait for a flush each.
 func (l *Log) writePartitionMetadata() error {
-	if l.id == [16]byte{} {
+	if l.id == [16]byte{} || l.w.named.Load() == 0 || l.w.identified.Load() {
 		return nil
 	}
-	return checkpoint.WriteTopicID(l.e.fs, l.dir, l.id)
+	if err := checkpoint.WriteTopicID(l.e.fs, l.dir, l.id); err != nil {
+		return err
+	}
+	l.w.identified.Store(true)
+	return nil
+}
+
+// Adopt gives the log the topic id that it has not: a crash came before its first flush. It is for the start, when
+// nobody uses the log yet.
+func (l *Log) Adopt(id [16]byte) {
+	if l.id == [16]byte{} {
+		l.id = id
+		l.w.named.Add(1)
+	}
 }

@@ -78,6 +78,9 @@ func Open(opt Options) (*Engine, error) {
 	if err := e.fs.MkdirAll(opt.Dir); err != nil {
 		return nil, err
 	}
+	if err := e.fs.SyncDir(filepath.Dir(opt.Dir)); err != nil {
+		return nil, err
+	}
 	lock, err := e.fs.Lock(filepath.Join(opt.Dir, lockName))
 	if err != nil {
 		return nil, fmt.Errorf("log directory %s is in use: %w", opt.Dir, err)

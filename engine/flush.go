@@ -82,6 +82,9 @@ func (l *Log) namesDurable() bool { return l.w.synced.Load() == l.w.named.Load()
 // syncNames makes the names of files that were created or replaced before the call durable. Two at a time do the work
 // twice: neither returns before a flush of the directory that began after the names it answers for were there.
 func (l *Log) syncNames() error {
+	if err := l.writePartitionMetadata(); err != nil {
+		return err
+	}
 	named := l.w.named.Load()
 	if l.w.synced.Load() >= named {
 		return nil

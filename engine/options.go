@@ -57,7 +57,7 @@ type Options struct {
 	NoRing bool
 
 	// CheckpointInterval is the longest time for which written records may lie beyond the recovery point, and so bounds
-	// the work of a recovery; 0 is 5 s. CheckpointBytes is the same bound in bytes for one log; 0 is 64 MiB.
+	// the work of a recovery; 0 is 5 s, negative is never: call Checkpoint. CheckpointBytes is the same bound in bytes for one log; 0 is 64 MiB.
 	CheckpointInterval time.Duration
 	CheckpointBytes    int64
 

@@ -96,6 +96,7 @@ func (r *recovering) open() error {
 		return err
 	}
 	r.id = id
+	r.w.identified.Store(id != [16]byte{})
 	if err := r.list(); err != nil {
 		return err
 	}

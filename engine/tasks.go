@@ -31,7 +31,11 @@ func (e *Engine) start() {
 	e.calibrateSoon()
 }
 
+// every runs f again and again, d apart; never where d is negative.
 func (e *Engine) every(d time.Duration, f func()) {
+	if d < 0 {
+		return
+	}
 	e.tasks.done.Add(1)
 	go func() {
 		defer e.tasks.done.Done()

@@ -17,6 +17,7 @@ type writing struct {
 	made        atomic.Bool           // the folder is there
 	named       atomic.Int64          // creates and renames in the folder so far
 	synced      atomic.Int64          // how many of them are known to be durable
+	identified  atomic.Bool           // partition.metadata is there
 	folder      atomic.Bool           // the folder's own name is not yet durable
 	gone        atomic.Bool           // the folder is renamed for good: the log was deleted
 	syncFrom    atomic.Int64          // see point
@@ -265,12 +266,9 @@ func (l *Log) changeView(change func([]*segment.Segment) []*segment.Segment) {
 	}
 }
 
-// makeFolder makes the log's folder and says in it which topic it belongs to.
+// makeFolder makes the log's folder.
 func (l *Log) makeFolder() error {
 	if err := l.e.fs.MkdirAll(l.dir); err != nil {
-		return err
-	}
-	if err := l.writePartitionMetadata(); err != nil {
 		return err
 	}
 	l.w.made.Store(true)

@@ -101,6 +101,16 @@ func (t *Table) changed(_, img *metadata.Image, d metadata.Delta) {
 	}
 }
 
+// adopt gives logs of the topic their topic's id where a crash came before that was on the disk. Only at the start: a
+// log without id that turns up later is what a deletion left.
+func (t *Table) adopt(mt metadata.Topic) {
+	for p := range mt.Partitions() {
+		if l, ok := t.engine.Log(engine.Name{Topic: mt.Name(), Partition: p.ID}); ok {
+			l.Adopt(mt.ID())
+		}
+	}
+}
+
 // put makes what is missing of a topic, and brings its leader epochs up to date.
 func (t *Table) put(img *metadata.Image, mt metadata.Topic) {
 	topic := t.ByID(mt.ID())
