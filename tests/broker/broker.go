@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -124,26 +123,6 @@ func (b *Broker) Pid() int { return b.cmd.Process.Pid }
 
 // Log returns the end of what the process has written to its log.
 func (b *Broker) Log() string { return b.log.String() }
-
-// RSS returns how many bytes of the process are in memory [VmRSS of proc(5)].
-func (b *Broker) RSS(t testing.TB) int64 {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.Pid()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kib << 10
-		}
-	}
-	t.Fatalf("no VmRSS in %s", status)
-	return 0
-}
 
 // A tail keeps the last bytes that were written to it.
 type tail struct {

@@ -100,5 +100,6 @@ func stopAndVerify(t *testing.T, b *broker.Broker, topic string, there found) {
 	for p := range there {
 		want[p] = int64(len(there[p]))
 	}
-	verifyFiles(t, b.Dir, topic, partitions, want)
+	verifyFiles(t, b.Dir, topic, want)
+	broker.Run(t, "log", "verify", "--records", b.Dir)
 }
