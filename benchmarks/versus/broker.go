@@ -13,9 +13,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -92,32 +93,32 @@ func (t *tools) startZurau(ctx context.Context, dir string, port int) (*process,
 }
 
 // startKafka runs the start script, which leaves the broker's process id in dir/pid and returns when the broker is up.
+// The broker is then an orphan. This process adopts orphans below it (prctl(2), PR_SET_CHILD_SUBREAPER), so that it is
+// told of its end whatever the system's init does.
 func (t *tools) startKafka(ctx context.Context, dir string, port int) (*process, error) {
-	p := &process{addr: address(port), log: filepath.Join(dir, "server.log")}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("prctl: %w", err)
+	}
 	pidFile := filepath.Join(dir, "pid")
 	if err := os.Remove(pidFile); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	var problems bytes.Buffer
-	// Killing the script would not reach a broker that it has just started: its group is ended below, where need be.
+	// Not bound to ctx: whatever of the group runs, script, format or broker, is stopped in order.
 	script := exec.Command(t.script, "up", dir, strconv.Itoa(port))
 	script.Stderr, script.SysProcAttr = &problems, ownGroup()
 	begin := time.Now()
 	if err := script.Start(); err != nil {
 		return nil, err
 	}
-	group := script.Process.Pid
-	up := make(chan error, 1)
-	go func() { up <- script.Wait() }()
-	// Until the script is done, group stands for whatever of it runs: the script, the format, the broker.
+	group, up, exited := script.Process.Pid, make(chan error, 1), make(chan struct{})
+	go func() {
+		up <- script.Wait()
+		reap(group)
+		close(exited)
+	}()
+	p := &process{addr: address(port), log: filepath.Join(dir, "server.log"), exited: exited}
 	p.kill = func(s syscall.Signal) error { return syscall.Kill(-group, s) }
-	var pid atomic.Int64
-	p.exited = closedWhen(func() bool {
-		if pid := int(pid.Load()); pid > 0 {
-			return !processRuns(pid)
-		}
-		return !groupRuns(group)
-	})
 	_, err := p.whenReady(ctx, begin)
 	if err == nil {
 		select {
@@ -128,25 +129,21 @@ func (t *tools) startKafka(ctx context.Context, dir string, port int) (*process,
 	}
 	if err == nil {
 		p.pid, err = readPid(pidFile)
-		pid.Store(int64(p.pid))
 	}
 	if err != nil {
-		err = fmt.Errorf("kafka up: %w", errors.Join(err, p.stop()))
-		return nil, errors.Join(err, errors.New(strings.TrimSpace(problems.String())))
+		err = errors.Join(err, p.stop())
+		return nil, fmt.Errorf("kafka up: %w: %s", err, bytes.TrimSpace(problems.Bytes()))
 	}
 	return p, nil
 }
 
-// closedWhen returns a channel that is closed soon after gone is true. Whoever is not this program's child cannot be
-// waited for, and looking often would take CPU from what is measured.
-func closedWhen(gone func() bool) <-chan struct{} {
-	c := make(chan struct{})
-	go func() {
-		for tick := time.NewTicker(100 * time.Millisecond); !gone(); <-tick.C {
+// reap waits for every child that is in a process group.
+func reap(group int) {
+	for {
+		if _, err := syscall.Wait4(-group, nil, 0, nil); err != nil && !errors.Is(err, syscall.EINTR) {
+			return // ECHILD: there is none
 		}
-		close(c)
-	}()
-	return c
+	}
 }
 
 func readPid(name string) (int, error) {

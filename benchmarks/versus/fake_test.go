@@ -16,20 +16,14 @@ import (
 	"time"
 )
 
-// fakeAs makes the test binary play a program that versus starts.
-const fakeAs = "VERSUS_FAKE"
+// asBroker makes the test binary a broker.
+const asBroker = "VERSUS_FAKE_BROKER"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(fakeAs) {
-	case "":
+	if os.Getenv(asBroker) == "" {
 		os.Exit(m.Run())
-	case "broker":
-		fakeBroker(after("--listen"))
-	case "load":
-		fakeLoad()
-	case "limit":
-		fmt.Println("sink conns=4 kb=16: 1000 MB/s, 0.500 cpu-s/GB, machine with client 1.000 cpu-s/GB")
 	}
+	fakeBroker(after("--listen"))
 }
 
 // after returns the argument behind a flag.
@@ -65,19 +59,10 @@ func fakeBroker(addr string) {
 	<-end
 }
 
-// fakeLoad reports twice the throughput where the broker's command line says zurau.
-func fakeLoad() {
-	cmd, err := os.ReadFile("/proc/" + after("-pid") + "/cmdline")
-	if err != nil {
-		panic(err)
-	}
-	rate := 100
-	if strings.Contains(string(cmd), "serve") {
-		rate = 200
-	}
-	fmt.Printf(`{"mode":%q,"MB_s":%d,"req_s":%d,"cpu_s_per_GB":2,"cpu_us_per_req":%d,"rss_MB":20,"lat_ms":{"p50":1,"p99":%d}}`+"\n",
-		os.Args[1], rate, 10*rate, 10000/rate, 1000/rate)
-}
+// fakeLoad reports twice the throughput where the broker's command line, that of the process in $5, says serve.
+const fakeLoad = `rate=100
+grep -qz '^serve$' /proc/$5/cmdline && rate=200
+echo '{"mode":"'$1'","MB_s":'$rate',"req_s":'$rate'0,"cpu_s_per_GB":2,"cpu_us_per_req":'$((10000 / rate))',"rss_MB":20,"lat_ms":{"p50":1,"p99":'$((1000 / rate))'}}'`
 
 // script writes a program that plays one of the fakes.
 func script(t *testing.T, text string) string {
@@ -89,21 +74,16 @@ func script(t *testing.T, text string) string {
 	return name
 }
 
-func fake(t *testing.T, as string) string {
+// fakeTools are tools whose programs are fakes.
+func fakeTools(t *testing.T) *tools {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return script(t, fmt.Sprintf("%s=%s exec %q \"$@\"", fakeAs, as, self))
-}
-
-// fakeTools are tools whose programs are fakes.
-func fakeTools(t *testing.T) *tools {
-	t.Helper()
-	broker := fake(t, "broker")
+	broker := script(t, fmt.Sprintf("%s=1 exec %q \"$@\"", asBroker, self))
 	return &tools{
-		root: ".", scratch: t.TempDir(), zurau: broker, load: fake(t, "load"), limit: fake(t, "limit"),
+		root: ".", scratch: t.TempDir(), zurau: broker, load: script(t, fakeLoad),
 		// As Kafka's own script, it leaves the broker behind and its process id in a file.
 		script: script(t, fmt.Sprintf("%q --listen 127.0.0.1:$3 >/dev/null 2>&1 </dev/null &\necho $! >$2/pid", broker)),
 	}
@@ -169,6 +149,12 @@ func TestAFailedTrialIsNamedAndTheOthersRun(t *testing.T) {
 	}
 }
 
+// runs reports whether there is a process that is not a zombie.
+func runs(pid int) bool {
+	f := statFields(fmt.Sprintf("/proc/%d/stat", pid))
+	return len(f) > 0 && f[0] != "Z"
+}
+
 func TestAnInterruptStopsTheBroker(t *testing.T) {
 	for _, b := range []string{kafkaName, zurauName} {
 		c := fakeComparison(t, "P2")
@@ -182,19 +168,26 @@ func TestAnInterruptStopsTheBroker(t *testing.T) {
 		c.load = script(t, fmt.Sprintf("echo $5 >%q; sleep 100", pids))
 		ended := make(chan error, 1)
 		go func() { ended <- c.run(ctx) }()
-		text, err := os.ReadFile(pids)
-		if err != nil {
-			t.Fatal(err)
+		told := make(chan string)
+		go func() {
+			text, _ := os.ReadFile(pids) // what is not a number fails below
+			told <- string(text)
+		}()
+		var text string
+		select {
+		case text = <-told:
+		case err := <-ended:
+			t.Fatalf("%s: ended before it was interrupted: %v", b, err)
 		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil || !processRuns(pid) {
+		pid, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || !runs(pid) {
 			t.Fatalf("%s: process %q: %v", b, text, err)
 		}
 		cancel()
 		if err := <-ended; err == nil {
 			t.Fatal("no error")
 		}
-		if processRuns(pid) {
+		if runs(pid) {
 			t.Fatalf("%s runs on", b)
 		}
 	}
@@ -222,7 +215,7 @@ func TestAnInterruptedStartOfKafkaLeavesNoProcess(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, p := range strings.Fields(string(text)) {
-		if pid, err := strconv.Atoi(p); err != nil || processRuns(pid) {
+		if pid, err := strconv.Atoi(p); err != nil || runs(pid) {
 			t.Fatalf("process %s runs on (%v)", p, err)
 		}
 	}

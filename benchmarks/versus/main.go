@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -55,18 +56,19 @@ func run(args []string) error {
 	}
 	var o options
 	f := flag.NewFlagSet("versus "+args[0], flag.ContinueOnError)
+	f.SetOutput(io.Discard) // errors are main's to print
 	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown, for BENCHMARKS.md")
 	f.BoolVar(&o.check, "check", false, "exit 1 when a floor is missed or a row failed")
 	switch args[0] {
 	case "kafka":
 		o.flags(f)
 		if err := f.Parse(args[1:]); err != nil {
-			return asUsage(err)
+			return asUsage(f, err)
 		}
 		return o.kafka(f.Args())
 	case "report":
 		if err := f.Parse(args[1:]); err != nil {
-			return asUsage(err)
+			return asUsage(f, err)
 		}
 		return o.report(f.Args())
 	case "help", "-h", "-help", "--help":
@@ -76,8 +78,11 @@ func run(args []string) error {
 	return usageError{fmt.Errorf("no command %q", args[0])}
 }
 
-func asUsage(err error) error {
+func asUsage(f *flag.FlagSet, err error) error {
 	if errors.Is(err, flag.ErrHelp) {
+		fmt.Print(usage)
+		f.SetOutput(os.Stdout)
+		f.PrintDefaults()
 		return err
 	}
 	return usageError{err}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,29 +16,6 @@ func ownGroup() *syscall.SysProcAttr {
 }
 
 func killGroup(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }
-
-// groupRuns reports whether a process of the group runs. Zombies do not: a broker whose start script is gone belongs to
-// init, and there are inits, in containers, that never collect.
-func groupRuns(group int) bool {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		return false
-	}
-	for _, name := range stats {
-		// state, ppid, pgrp
-		f := statFields(name)
-		if len(f) > 2 && f[2] == strconv.Itoa(group) && f[0] != "Z" && f[0] != "X" {
-			return true
-		}
-	}
-	return false
-}
-
-// processRuns is the same of one process.
-func processRuns(pid int) bool {
-	f := statFields("/proc/" + strconv.Itoa(pid) + "/stat")
-	return len(f) > 0 && f[0] != "Z" && f[0] != "X"
-}
 
 // statFields returns the fields of a stat file from the state on, the third in proc_pid_stat(5); none if it is gone.
 func statFields(name string) []string {
