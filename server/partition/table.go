@@ -48,6 +48,7 @@ func (t *Table) Follow(m *metadata.Node) error {
 	defer t.changes.Unlock()
 	img := m.Subscribe(t.changed)
 	for topic := range img.Topics("") {
+		t.adopt(topic)
 		t.put(img, topic)
 	}
 	for _, l := range t.engine.Logs() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/replication/metadata"
 )
@@ -266,4 +267,20 @@ func TestLookUpsDoNotWaitForChanges(t *testing.T) {
 	}
 	close(stop)
 	readers.Wait()
+}
+
+// The topic id is part of a log's first flush. A kill before that leaves a log without one, which is the topic's all the
+// same.
+func TestAKillBeforeALogsFirstFlushLosesNothing(t *testing.T) {
+	r := newRig(t)
+	topic := r.create("t", 1, 1)
+	r.append(topic.Partition(0), "appended")
+	killed := r.disk.Clone(fs.KeepAll)
+	r.stop()
+	r.disk = killed
+	r.start()
+	l := r.table.ByName("t").Partition(0).Log
+	if l.LogEndOffset() != 1 || l.TopicID() != [16]byte{1} {
+		t.Errorf("after the kill the log ends at %d, of topic %v", l.LogEndOffset(), l.TopicID())
+	}
 }
