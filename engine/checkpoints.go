@@ -61,7 +61,7 @@ func (e *Engine) checkpointSoon(l *Log) {
 		err = e.writeCheckpoints()
 	}
 	if err != nil && !errors.Is(err, ErrDeleted) && e.failed() == nil {
-		e.log.Error("checkpoint", "log", l.name, "error", err)
+		e.log.Error("checkpoint", "partition", l.name, "error", err)
 	}
 }
 

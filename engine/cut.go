@@ -25,7 +25,7 @@ func (r *recovering) cut(s *segment.Segment, f fs.File, at, size int64, why erro
 	}
 	if !zeros {
 		r.done.Cut += size - at
-		r.e.log.Warn("cut a torn tail", "log", r.name, "file", s.Path(), "position", at, "bytes", size-at, "error", why)
+		r.e.log.Warn("cut a torn tail", "partition", r.name, "file", s.Path(), "position", at, "bytes", size-at, "error", why)
 	}
 	return s.CutTo(at, r.next)
 }
@@ -82,7 +82,7 @@ func (r *recovering) setAside(bases []int64) error {
 	r.changed = true
 	for _, base := range bases {
 		r.done.Cut += r.sizes[base]
-		r.e.log.Warn("set a segment behind a torn one aside", "log", r.name, "file", segment.Name(r.dir, base, segment.LogSuffix))
+		r.e.log.Warn("set a segment behind a torn one aside", "partition", r.name, "file", segment.Name(r.dir, base, segment.LogSuffix))
 		for _, kind := range []string{segment.LogSuffix, segment.IndexSuffix, segment.TimeSuffix, segment.SnapshotSuffix} {
 			name := segment.Name(r.dir, base, kind)
 			err := r.e.fs.Rename(name, name+tornSuffix+"0")

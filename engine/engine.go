@@ -276,10 +276,16 @@ func (e *Engine) settleAll() error {
 }
 
 // markClean says that the next start need not look at the logs. It comes after everything, the last cut and the last index
-// entry included.
+// entry included. Of a log that is offline nobody knows what is in order.
 func (e *Engine) markClean() error {
 	if err := e.writeCheckpoints(); err != nil {
 		return err
+	}
+	for _, l := range e.Logs() {
+		if l.corrupt.Load() != nil {
+			e.log.Warn("the next start looks at the logs again: one is offline", "dir", e.opt.Dir, "partition", l.name)
+			return nil
+		}
 	}
 	return checkpoint.WriteCleanShutdown(e.fs, e.opt.Dir, -1)
 }

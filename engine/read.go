@@ -122,7 +122,7 @@ func (l *Log) repairIndex(s *segment.Segment, why error) error {
 	if !slices.Contains(*l.view.Load(), s) {
 		return nil // it went meanwhile
 	}
-	l.e.log.Warn("an index is wrong and is made anew", "log", l.name, "file", s.Path(), "error", why)
+	l.e.log.Warn("an index is wrong and is made anew", "partition", l.name, "file", s.Path(), "error", why)
 	f, err := s.Acquire()
 	if err != nil {
 		return err

@@ -269,7 +269,7 @@ func (r *recovering) hole(i int) (cut bool, err error) {
 	case base <= r.e.checkpoints.starts[r.name]:
 		return false, nil
 	case r.clean || base <= r.point.offset:
-		r.e.log.Warn("records are missing between two segments", "log", r.name, "from", r.next, "to", base)
+		r.e.log.Warn("records are missing between two segments", "partition", r.name, "from", r.next, "to", base)
 		return false, nil
 	case r.next < r.point.offset:
 		return false, &corruption{fmt.Errorf("offsets %d to %d are missing, and everything below %d was flushed", r.next, base-1, r.point.offset)}

@@ -53,7 +53,7 @@ func (r *recovering) loadProducers(segs []*segment.Segment) error {
 			err = r.mu.producers.Unmarshal(b)
 		}
 		if err != nil {
-			r.e.log.Warn("producer snapshot is not readable and is passed over", "log", r.name, "offset", offset, "error", err)
+			r.e.log.Warn("producer snapshot is not readable and is passed over", "partition", r.name, "offset", offset, "error", err)
 			r.mu.producers.Reset()
 			continue
 		}

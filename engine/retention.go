@@ -98,7 +98,7 @@ func (l *Log) warnOfFuture(n int, now time.Time) {
 		return
 	}
 	if newest, _ := segs[n].MaxTimestamp(); newest > now.UnixMilli() {
-		l.e.log.Warn("a segment has records of the future, and retention by time waits for it", "log", l.name, "file",
+		l.e.log.Warn("a segment has records of the future, and retention by time waits for it", "partition", l.name, "file",
 			segs[n].Path(), "timestamp", newest)
 	}
 }
@@ -148,7 +148,7 @@ func (l *Log) deleteSegments(n int) error {
 		l.e.removeLater(l.config.Load().DeleteDelay, removal{names: names})
 		errs = append(errs, err)
 	}
-	l.e.log.Info("deleted segments", "log", l.name, "segments", len(gone), "log start offset", l.start.Load())
+	l.e.log.Info("deleted segments", "partition", l.name, "segments", len(gone), "log start offset", l.start.Load())
 	return l.e.failIfFinal(errors.Join(append(errs, l.e.fs.SyncDir(l.dir))...))
 }
 

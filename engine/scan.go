@@ -44,6 +44,9 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 		return nil
 	})
 	r.done.Scanned += end - from
+	if op := (*os.PathError)(nil); errors.As(bad, &op) {
+		return fmt.Errorf("scan from position %d: %w", end, bad) // not what the file holds, but that it cannot be read
+	}
 	if end < size {
 		if err := r.judge(s, f, i, end, bad); err != nil {
 			return err
@@ -54,7 +57,7 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 	}
 	s.Extend(end)
 	if r.next < r.point.offset && i+1 == len(r.files) {
-		r.e.log.Warn("the log ends before its recovery point", "log", r.name, "end", r.next, "recovery point", r.point.offset)
+		r.e.log.Warn("the log ends before its recovery point", "partition", r.name, "end", r.next, "recovery point", r.point.offset)
 	}
 	return r.flushScanned(s, start)
 }
