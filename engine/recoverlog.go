@@ -76,7 +76,7 @@ func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
 		if final(err) {
 			return nil, r.done, errors.Join(err, l.closeFiles(ErrClosed))
 		}
-		e.log.Error("log is offline", "log", n, "error", err)
+		e.log.Error("log is offline", "partition", n, "error", err)
 		l.corrupt.Store(&err)
 		r.done.Offline = 1
 	}
