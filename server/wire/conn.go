@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 
 	"github.com/zurau/zurau/netio"
@@ -15,11 +16,16 @@ type Conn struct {
 	table *Table
 	log   *slog.Logger
 
+	clientID *string // of the request before; whoever starts a request has it to himself
+
 	mu      sync.Mutex
 	waiting []waiting // in order; netio bounds their number and bytes
 	first   *Request  // the one that others wait for: it has not started as a whole, or must be answered first
 	running int       // requests that overlap and are not answered
 	pumping bool      // somebody is in pump and will look again
+	ended   bool      // nothing starts any more: the connection is closed, or will be after an answer
+	closed  bool
+	onClose map[*Request]func() // of requests that are not answered
 }
 
 // waiting is a frame whose turn has not come.
@@ -44,13 +50,40 @@ func (s *Server) Opened(c *netio.Conn) {
 	}
 }
 
-// Closed implements netio.Handler. Requests that run are answered into the void.
-func (s *Server) Closed(*netio.Conn, error) {}
+// Closed implements netio.Handler. Requests that wait do not start; those that run are answered into the void, or end as
+// they said (Request.OnClose).
+func (s *Server) Closed(nc *netio.Conn, _ error) {
+	c := nc.Context().(*Conn)
+	c.end()
+	c.mu.Lock()
+	todo := c.onClose
+	c.onClose, c.closed = nil, true
+	c.mu.Unlock()
+	for _, f := range todo {
+		f()
+	}
+}
+
+// end keeps requests that have not started from ever doing so.
+func (c *Conn) end() {
+	c.mu.Lock()
+	waiting := c.waiting
+	c.waiting, c.ended = nil, true
+	c.mu.Unlock()
+	for i := range waiting {
+		waiting[i].slot.Skip()
+	}
+}
 
 // Frame implements netio.Handler.
 func (s *Server) Frame(nc *netio.Conn, frame []byte, slot *netio.Slot) {
 	c := nc.Context().(*Conn)
 	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
+		slot.Skip()
+		return
+	}
 	if len(c.waiting) > 0 || c.pumping || !c.admits(frame) {
 		c.waiting = append(c.waiting, waiting{bytes.Clone(frame), slot})
 		c.mu.Unlock()
@@ -97,18 +130,25 @@ func (c *Conn) start(r *Request, frame []byte) {
 		r.replyTooNew()
 		return
 	}
-	if !r.overlaps {
+	apart := r.entry.Blocks || !r.overlaps && len(r.Body) > inlineBody
+	if apart || !r.overlaps {
 		r.Keep()
 	}
-	if r.entry.Blocks {
+	if apart {
 		go c.serve(r)
 		return
 	}
 	c.serve(r)
 }
 
-// serve runs the handler.
+// serve runs the handler. One that panics loses its connection, not the process.
 func (c *Conn) serve(r *Request) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("handler panicked", "client", c.nc.RemoteAddr(), "panic", p, "stack", string(debug.Stack()))
+			c.nc.Close()
+		}
+	}()
 	overlaps := r.overlaps // r may be answered, and gone, when Serve returns
 	if err := r.entry.Serve(r); err != nil {
 		r.Abort(err)
@@ -136,8 +176,9 @@ func (c *Conn) parse(r *Request, frame []byte) error {
 		}
 		return fmt.Errorf("API key %d is served in versions %d to %d, not %d", h.key, e.Min, e.Max, h.version)
 	}
-	r.Body, err = h.rest(frame, h.version >= e.flexible)
+	r.Body, err = h.rest(frame, h.version >= e.flexible, c.clientID)
 	r.ClientID, r.entry = h.clientID, e
+	c.clientID = h.clientID
 	return err
 }
 
@@ -151,7 +192,8 @@ func (c *Conn) started(r *Request) {
 	c.pump()
 }
 
-// finished ends a request that was answered.
+// finished ends a request that was answered. What may start then does so elsewhere: who answers may be a writer of the
+// engine, or hold locks.
 func (c *Conn) finished(r *Request) {
 	c.mu.Lock()
 	if r.overlaps {
@@ -160,8 +202,14 @@ func (c *Conn) finished(r *Request) {
 	if c.first == r {
 		c.first = nil
 	}
+	if c.onClose != nil {
+		delete(c.onClose, r)
+	}
+	next := !c.pumping && len(c.waiting) > 0 && c.admits(c.waiting[0].frame)
 	c.mu.Unlock()
-	c.pump()
+	if next {
+		go c.pump()
+	}
 }
 
 // pump starts the requests whose turn has come.

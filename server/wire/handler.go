@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/twmb/franz-go/pkg/kmsg"
+import (
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
 
 // A Handler serves one API.
 type Handler struct {
@@ -21,6 +25,7 @@ type Handler struct {
 type Table struct {
 	byKey map[int16]*entry
 	all   []Handler
+	large sync.Mutex // held while a large request is decoded
 }
 
 type entry struct {

@@ -33,14 +33,23 @@ func peek(frame []byte) (h header, err error) {
 	return h, nil
 }
 
-// rest reads what follows, and returns the body.
-func (h *header) rest(frame []byte, flexible bool) (body []byte, err error) {
+// rest reads what follows, and returns the body. A client id that is that of the request before is not copied again.
+func (h *header) rest(frame []byte, flexible bool, before *string) (body []byte, err error) {
 	r := kbin.Reader{Src: frame[8:]}
-	h.clientID = r.NullableString()
+	switch n := r.Int16(); {
+	case n >= 0:
+		b := r.Span(int(n))
+		if h.clientID = before; before == nil || *before != string(b) {
+			s := string(b)
+			h.clientID = &s
+		}
+	case n < -1:
+		r.Span(-1) // fails
+	}
 	if flexible {
 		skipTags(&r)
 	}
-	if err := r.Complete(); err != nil && !errors.Is(err, kbin.ErrNotEnoughData) || !r.Ok() {
+	if !r.Ok() {
 		return nil, fmt.Errorf("header of key %d, version %d: %w", h.key, h.version, errShort)
 	}
 	return r.Src, nil

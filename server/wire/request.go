@@ -57,6 +57,13 @@ func (r *Request) Flexible() bool { return r.entry != nil && r.Version >= r.entr
 
 // Decode parses the body into a request structure. Its error closes the connection, as Kafka does.
 func (r *Request) Decode(into kmsg.Request) error {
+	if len(r.Body) > maxBody {
+		return fmt.Errorf("%s of %d bytes, and at most %d are taken", kmsg.NameForKey(r.Key), len(r.Body), maxBody)
+	}
+	if len(r.Body) > inlineBody {
+		r.conn.table.large.Lock()
+		defer r.conn.table.large.Unlock()
+	}
 	into.SetVersion(r.Version)
 	if err := into.ReadFrom(r.Body); err != nil {
 		return fmt.Errorf("%s version %d of %d bytes: %w", kmsg.NameForKey(r.Key), r.Version, len(r.Body), err)
@@ -80,6 +87,22 @@ func (r *Request) Hold() {
 
 // Started lets the requests that follow start: see Hold.
 func (r *Request) Started() { r.conn.started(r) }
+
+// OnClose has f called if the connection closes before the request is answered, for one that waits for long; f may answer
+// into the void, which ends the request. It returns false, and f is not called, where that has happened already.
+func (r *Request) OnClose(f func()) bool {
+	c := r.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	if c.onClose == nil {
+		c.onClose = map[*Request]func(){}
+	}
+	c.onClose[r] = f
+	return true
+}
 
 // Reply answers with a response structure, in the request's version.
 func (r *Request) Reply(resp kmsg.Response) {
@@ -133,9 +156,10 @@ func (r *Request) Skip() {
 	r.conn.finished(r)
 }
 
-// Abort closes the connection, after the answers of the requests before this one.
+// Abort closes the connection, after the answers of the requests before this one. Those after it do not start.
 func (r *Request) Abort(err error) {
 	r.conn.log.Info("closing a connection", "client", r.conn.nc.RemoteAddr(), "error", err)
+	r.conn.end()
 	r.slot.Abort()
 	r.conn.finished(r)
 }
