@@ -200,11 +200,16 @@ func (r *recovering) load() error {
 	r.flushed.Store(m)
 	at := point{offset: r.next, base: last.Base}
 	at.maxTimestamp, at.maxOffset = last.MaxTimestamp()
-	r.settled.Store(&at)
 	r.start.Store(min(max(r.files[0], r.e.checkpoints.starts[r.name]), r.next))
 	if err := r.loadEpochs(segs); err != nil {
 		return err
 	}
+	if r.mu.epochsNew {
+		// The point must not pass batches whose epoch is in no file: the next recovery would not look at them.
+		at = r.point
+		r.noteDirty()
+	}
+	r.settled.Store(&at)
 	if err := r.loadProducers(segs); err != nil {
 		return err
 	}
