@@ -59,7 +59,11 @@ func (l *Log) truncate(offset int64) (begun bool, err error) {
 	}
 	l.cuts.Add(1)
 	defer l.cuts.Add(1)
-	return true, l.truncateLocked(offset)
+	start := l.start.Load()
+	if err := l.truncateLocked(offset); err != nil || l.start.Load() == start {
+		return true, err
+	}
+	return true, l.e.writeCheckpoints() // a higher log start would hide what is appended from here on
 }
 
 // lowerPoint takes the recovery point, on disk, to where a recovery looks at everything that is appended from offset on:

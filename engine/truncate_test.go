@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/zurau/zurau/engine/fs"
+)
+
+func TestATruncationTakesWholeBatchesAndIsDurable(t *testing.T) {
+	for _, h := range ways {
+		for _, to := range []int64{0, 1, 7, 11, 29, 30, 31, 58, 59} {
+			b := newBench(t)
+			c := crashConfig(h, to%2 == 0)
+			c.SegmentBytes = 2000
+			l := b.create("t", c)
+			for range 30 {
+				at := l.LogEndOffset()
+				b.add(l, batchOf(batchID(at), 2, 60, testNow+at, -1, 0))
+			}
+			must(t, b.e.Checkpoint())
+			must(t, l.Truncate(to))
+			end := to / 2 * 2
+			b.whole(l, 0, end)
+			if l.FlushedOffset() != end {
+				t.Errorf("%s, to %d: flushed %d", h.name, to, l.FlushedOffset())
+			}
+			b.crash(fs.DropUnflushed)
+			l = b.log("t")
+			b.whole(l, 0, end)
+			l.SetConfig(c)
+			b.fill(l, 20) // over where the old ones were
+			must(t, l.Flush())
+			b.crash(fs.Random)
+			b.whole(b.log("t"), 0, end+20)
+			b.stop()
+		}
+	}
+}
+
+func TestATruncationLeavesReadersWhatTheyHold(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", Config{IndexInterval: 300})
+	b.fill(l, 20)
+	r, err := l.Read(5, 1<<20, true)
+	must(t, err)
+	want, err := r.Bytes()
+	must(t, err)
+	must(t, l.Truncate(8))
+	b.add(l, batchOf("other", 1, 1000, testNow, -1, 0))
+	if got, err := r.Bytes(); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("a range that is held: %v", err)
+	}
+	r.Release()
+	all, err := contents(l)
+	must(t, err)
+	if len(all) != 9 || all[8].id != "other" {
+		t.Errorf("%d batches, the last is %s", len(all), all[len(all)-1].id)
+	}
+	b.restart()
+	again, err := contents(b.log("t"))
+	must(t, err)
+	must(t, same(again, all))
+	for _, name := range list(t, b.disk, l.Dir()) {
+		if name[len(name)-len(copySuffix):] == copySuffix {
+			t.Errorf("%s is left", name)
+		}
+	}
+}
+
+func TestATruncationBelowTheFirstRecordStartsTheLogThere(t *testing.T) {
+	b := newBench(t)
+	c := small()
+	c.RetentionBytes = 2000
+	l := b.create("t", c)
+	b.fill(l, 50)
+	must(t, b.e.Retain())
+	if l.LogStartOffset() <= 5 {
+		t.Fatal("nothing was deleted")
+	}
+	must(t, l.Truncate(5))
+	b.whole(l, 5, 5)
+	end := b.fill(l, 30)
+	b.whole(l, 5, end)
+	must(t, l.Flush())
+	b.crash(fs.DropUnflushed)
+	b.whole(b.log("t"), 5, end)
+}
+
+func TestATruncationKnowsItsLimits(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", small())
+	must(t, l.Truncate(0))
+	b.fill(l, 5)
+	must(t, l.Truncate(5))
+	must(t, l.Truncate(1000))
+	wantErr(t, "negative", l.Truncate(-1), ErrOffsetOutOfRange)
+	b.whole(l, 0, 5)
+	must(t, l.Truncate(0))
+	b.whole(l, 0, 0)
+	b.fill(l, 5)
+	b.whole(l, 0, 5)
+}
+
+func TestATruncationForgetsEpochsAndProducersFromThereOn(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", small())
+	seq := int32(0)
+	for epoch := range int32(5) {
+		for range 4 {
+			done := make(chan Appended, 1)
+			l.Append(batchOf("x", 1, 100, testNow, 7, seq), epoch, func(a Appended) { done <- a })
+			if a := <-done; a.Err != nil {
+				t.Fatal(a.Err)
+			}
+			seq++
+		}
+	}
+	must(t, l.Truncate(9))
+	check := func(l *Log) {
+		t.Helper()
+		if l.LatestEpoch() != 2 {
+			t.Errorf("latest epoch %d, want 2", l.LatestEpoch())
+		}
+		if r := appendOne(l, batchOf("x", 1, 100, testNow, 7, 8)); r.Err != nil || !r.Duplicate || r.BaseOffset != 8 {
+			t.Errorf("the last one that is left, again: %+v", r)
+		}
+		if r := appendOne(l, batchOf("x", 1, 100, testNow, 7, 15)); r.Err == nil {
+			t.Errorf("one of the records that are gone: %+v", r)
+		}
+	}
+	check(l)
+	b.restart()
+	check(b.log("t"))
+	if r := appendOne(b.log("t"), batchOf("x", 1, 100, testNow, 7, 9)); r.Err != nil || r.BaseOffset != 9 {
+		t.Errorf("the next: %+v", r)
+	}
+}
