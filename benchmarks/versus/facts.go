@@ -31,17 +31,21 @@ type machine struct {
 	Kafka        string  `json:"kafka,omitempty"`
 	Zurau        string  `json:"zurau"`
 	LoadAverage  float64 `json:"load_average"`
+	Quick        bool    `json:"quick,omitempty"` // the run showed that the suite works, nothing more
 }
 
-func facts(ctx context.Context, t *tools) *machine {
+func facts(ctx context.Context, t *tools, o *options) *machine {
 	m := &machine{
 		CPU: cpuModel(), CPUs: runtime.NumCPU(), Governor: content("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 		MemoryMB: field("/proc/meminfo", "MemTotal:") / 1024, Kernel: content("/proc/sys/kernel/osrelease"), Go: runtime.Version(),
 		Dirty: content("/proc/sys/vm/dirty_background_ratio") + " / " + content("/proc/sys/vm/dirty_ratio"),
-		Heap:  os.Getenv("KAFKA_HEAP"), Kafka: kafkaVersion(t.libs), Zurau: revision(ctx, t.root), LoadAverage: loadAverage(),
+		Heap:  os.Getenv("KAFKA_HEAP"), Kafka: kafkaVersion(t.libs), Zurau: revision(ctx, t.root), LoadAverage: loadAverage(), Quick: o.quick,
 	}
 	if m.Heap == "" {
 		m.Heap = "1g"
+	}
+	if o.zurau != "" {
+		m.Zurau = "the binary given by --zurau"
 	}
 	if out, err := exec.CommandContext(ctx, "java", "-version").CombinedOutput(); err == nil {
 		m.Java, _, _ = strings.Cut(string(out), "\n")

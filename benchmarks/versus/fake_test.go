@@ -127,7 +127,11 @@ func TestAComparisonMeasuresBothAndLeavesNothingBehind(t *testing.T) {
 	if s := r.ratio("P2", "lat_p99_ms"); s.median != .5 {
 		t.Fatalf("ratio %+v", s)
 	}
+	if m := r.missed(); len(m) > 0 {
+		t.Fatalf("a quick run missed %q", m)
+	}
 	// P2's are reached, and so is P4's throughput; its CPU is the same for both.
+	r.machines[0].Quick = false
 	if m := r.missed(); len(m) != 1 || m[0] != "P4 broker CPU: 1.00, floor ≤ 0.8x" {
 		t.Fatalf("missed %q", m)
 	}

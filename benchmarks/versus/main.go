@@ -58,7 +58,7 @@ func run(args []string) error {
 	f := flag.NewFlagSet("versus "+args[0], flag.ContinueOnError)
 	f.SetOutput(io.Discard) // errors are main's to print
 	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown, for BENCHMARKS.md")
-	f.BoolVar(&o.check, "check", false, "exit 1 when a floor is missed or a row failed")
+	f.BoolVar(&o.check, "check", false, "exit 1 when a floor is missed or a row failed (after --quick: when a row failed)")
 	switch args[0] {
 	case "kafka":
 		o.flags(f)

@@ -23,7 +23,7 @@ func (c *comparison) run(ctx context.Context) error {
 	if c.options.quick {
 		c.options.rounds = 1
 	}
-	m := facts(ctx, c.tools)
+	m := facts(ctx, c.tools, c.options)
 	if err := c.journal.add(line{Kind: kindMachine, Time: time.Now(), Machine: m}); err != nil {
 		return err
 	}
