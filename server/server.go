@@ -86,8 +86,10 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 	stop, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.broker = &api.Broker{
-		NodeID: s.cfg.NodeID, DiskReaders: int(s.cfg.Engine.ReadWorkers), Metadata: s.meta, Engine: s.engine, Static: static, DirectoryID: id, Log: s.log, Stop: stop,
-		Partitions: partition.New(s.cfg.NodeID, s.engine, static, s.log),
+		NodeID: s.cfg.NodeID, Metadata: s.meta, Engine: s.engine, Static: static, DirectoryID: id, Log: s.log, Stop: stop,
+		Partitions:  partition.New(s.cfg.NodeID, s.engine, static, s.log),
+		DiskReaders: int(s.cfg.Engine.ReadWorkers), FetchMaxBytes: s.cfg.Network.FetchMaxBytes,
+		FetchSessions: int(orNever(int64(s.cfg.Network.FetchSessions))),
 	}
 	if err := s.broker.Partitions.Follow(s.meta); err != nil {
 		return err

@@ -4,7 +4,8 @@ package api
 //
 // Behaviours that matter:
 //   - what is there is answered at once if it is at least min bytes, if a partition has an error, or if max wait is 0;
-//     else the request waits for records, at most max wait (and at most maxFetchWait)
+//     else the request waits for records, at most max wait (and at most maxFetchWait), or until its client has gone
+//   - an answer has fetch.max.bytes of records at most, and min bytes beyond that count as that
 //   - the first batch of the first partition that has one comes as a whole, whatever the limits say; further ones only
 //     within them
 //   - records are ranges of files, which go to the socket without a copy
@@ -20,6 +21,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/server/partition"
 	"github.com/zurau/zurau/server/wire"
@@ -28,6 +31,16 @@ import (
 // maxFetchWait bounds how long a request waits: a client that vanished is remembered so long.
 const maxFetchWait = 5 * time.Minute
 
+// maxAnswer bounds the records of an answer in bytes, whatever fetch.max.bytes says: its size is a signed 32-bit number.
+const maxAnswer = 1 << 30
+
+// defaultFetchMaxBytes is Kafka's default of fetch.max.bytes, 55 MiB.
+const defaultFetchMaxBytes = 55 << 20
+
+// inlineLook is how many partitions are looked at on an event loop, or on the writer that wakes a request: some 100
+// microseconds. A reader looks at more.
+const inlineLook = 200
+
 // fetchLimits are the request's own limits.
 type fetchLimits struct {
 	replica   int32
@@ -35,6 +48,13 @@ type fetchLimits struct {
 	minBytes  int32
 	maxBytes  int32
 	isolation int8 // 0 read_uncommitted, 1 read_committed
+}
+
+// cap brings the limits under the broker's: more than an answer may have is not waited for.
+func (l *fetchLimits) cap(most int32) {
+	l.maxBytes = min(l.maxBytes, most, maxAnswer)
+	l.minBytes = min(l.minBytes, l.maxBytes)
+	l.maxWait = min(l.maxWait, maxFetchWait)
 }
 
 // A wanted partition is one that the request asks for, by itself or by its session.
@@ -71,13 +91,14 @@ type fetchRequest struct {
 	session *session // nil: none
 	full    bool     // every partition is answered for, changed or not
 	want    []wanted
-	denied  int16 // a code for all partitions
 
 	mu     sync.Mutex
+	denied int16 // a code for all partitions
 	got    []fetched
 	done   bool
 	noWait bool // the look must not wait for a disk
 	cold   bool // and so it did not see all
+	asked  bool // a reader is about to look
 	timer  *time.Timer
 	parts  []*partition.Partition // that it waits for
 }
@@ -87,29 +108,68 @@ func (b *Broker) fetch(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	f := &fetchRequest{b: b, r: r, limits: in.limits}
+	f := &fetchRequest{b: b, r: r}
 	if code := f.begin(in); code != 0 {
 		f.refuse(code)
 		return nil
 	}
-	f.first(true)
+	f.turn(func() bool { return f.see(false) })
 	return nil
 }
 
-// first looks for the first time. Where that would wait for a disk, a reader does it.
-func (f *fetchRequest) first(noWait bool) {
+// turn lets the request go on: step, under the lock, reports whether it is to be answered with what was found last. The
+// answer leaves outside the lock.
+func (f *fetchRequest) turn(step func() bool) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.noWait = noWait
+	if f.done || !step() {
+		f.mu.Unlock()
+		return
+	}
+	resp := f.answer()
+	f.mu.Unlock()
+	f.r.Send(resp)
+}
+
+// see looks, and reports whether the request is to be answered now. Else it waits, or a reader is about to look, because
+// that would keep whoever calls for too long. f is locked.
+func (f *fetchRequest) see(reader bool) bool {
+	if !reader && f.slow() {
+		f.ask()
+		return false
+	}
+	f.noWait = !reader
 	enough := f.look()
 	switch {
+	case enough:
+		return true
 	case f.cold:
-		f.b.readers.do(func() { f.first(false) })
-	case enough || f.limits.maxWait <= 0 || len(f.want) == 0:
-		f.answer()
-	default:
-		f.wait()
+		f.ask()
+		return false
+	case f.timer != nil:
+		f.drop()
+		return false
+	case f.limits.maxWait <= 0 || len(f.want) == 0:
+		return true
 	}
+	f.wait()
+	return f.see(reader)
+}
+
+// slow reports whether a look takes long: see hasZstd for old versions.
+func (f *fetchRequest) slow() bool { return len(f.want) > inlineLook || f.r.Version < 10 }
+
+// ask has a reader look, which may wait for a disk. Asked again before that, it looks once. f is locked.
+func (f *fetchRequest) ask() {
+	if f.asked {
+		return
+	}
+	f.asked = true
+	f.b.readers.do(func() {
+		f.turn(func() bool {
+			f.asked = false
+			return f.see(true)
+		})
+	})
 }
 
 // look reads what is there, and reports whether the request can be answered with it. f is locked.
@@ -127,13 +187,15 @@ func (f *fetchRequest) look() bool {
 		urgent = urgent || g.code != 0 || g.diverging
 		f.got = append(f.got, g)
 	}
-	return urgent || total >= int64(f.limits.minBytes) || f.b.stopping.Load()
+	return !f.cold && (urgent || total >= int64(f.limits.minBytes) || f.b.stopping.Load())
 }
 
-// drop lets go of what was found. f is locked.
+// drop lets go of what was found: files that retention wants to remove, and memory. f is locked.
 func (f *fetchRequest) drop() {
 	releaseAll(f.got)
-	f.got = f.got[:0]
+	if f.got = f.got[:0]; cap(f.got) > inlineLook {
+		f.got = nil
+	}
 }
 
 func releaseAll(got []fetched) {
@@ -142,65 +204,45 @@ func releaseAll(got []fetched) {
 	}
 }
 
-// wait arranges to be woken by records or by the time. What came between the look and the arrangement is looked at
-// once more. f is locked.
+// wait arranges to be woken by records, by the time, or by the end of the connection. What came between the look and the
+// arrangement is to be looked at once more. f is locked.
 func (f *fetchRequest) wait() {
+	f.timer = time.AfterFunc(f.limits.maxWait, f.expire)
+	if !f.r.OnClose(f.gone) {
+		f.limits.minBytes = 0 // nobody waits: the next look is the last
+	}
 	for i := range f.want {
 		if p := f.b.partitionOf(&f.want[i]); p != nil {
 			p.Await(f)
 			f.parts = append(f.parts, p)
 		}
 	}
-	f.timer = time.AfterFunc(min(f.limits.maxWait, maxFetchWait), f.expire)
-	f.again()
-}
-
-// again looks once more, for a request that waits. f is locked.
-func (f *fetchRequest) again() {
-	f.noWait = true
-	enough := f.look()
-	if f.cold {
-		f.b.readers.do(f.againCold)
-		return
-	}
-	if enough {
-		f.answer()
-	}
-}
-
-// againCold is again for a reader, which may wait for a disk.
-func (f *fetchRequest) againCold() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.done {
-		return
-	}
-	f.noWait = false
-	if f.look() {
-		f.answer()
-	}
 }
 
 // Wake implements partition.Waiter: there is more in p, or p is gone.
 func (f *fetchRequest) Wake(p *partition.Partition) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.done {
-		return
-	}
-	p.Await(f)
-	f.again()
+	f.turn(func() bool {
+		p.Await(f)
+		return !f.asked && f.see(false)
+	})
 }
 
 // expire answers with what there is.
 func (f *fetchRequest) expire() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.done {
+	f.turn(func() bool {
 		f.noWait = false // this is a goroutine of its own
 		f.look()
-		f.answer()
-	}
+		return true
+	})
+}
+
+// gone ends a request whose client has gone, without a look at the logs.
+func (f *fetchRequest) gone() {
+	f.turn(func() bool {
+		f.denied = kerr.UnknownServerError.Code
+		f.look()
+		return true
+	})
 }
 
 // leave ends the wait. f is locked.

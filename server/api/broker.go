@@ -26,7 +26,12 @@ type Broker struct {
 	DirectoryID metadata.ID
 	// DiskReaders is how many fetches wait for a disk at a time; 0 chooses.
 	DiskReaders int
-	Log         *slog.Logger
+	// FetchMaxBytes is the most records that an answer to a fetch has, in bytes [fetch.max.bytes]; 0 is Kafka's default.
+	FetchMaxBytes int32
+	// FetchSessions is how many fetch sessions there are at a time [max.incremental.fetch.session.cache.slots]; 0 is
+	// Kafka's default, negative is none.
+	FetchSessions int
+	Log           *slog.Logger
 	// Stop ends when the broker stops: updates of the metadata wait for it at the longest.
 	Stop context.Context
 
@@ -52,6 +57,12 @@ func (b *Broker) Layers() config.Layers {
 func (b *Broker) Table() *wire.Table {
 	if b.readers.n = b.DiskReaders; b.readers.n == 0 {
 		b.readers.n = diskReaders
+	}
+	if b.FetchMaxBytes == 0 {
+		b.FetchMaxBytes = defaultFetchMaxBytes
+	}
+	if b.FetchSessions == 0 {
+		b.FetchSessions = defaultSessions
 	}
 	return wire.NewTable(b.handlers()...)
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/zurau/zurau/server/wire"
 )
 
-// answer sends what was found. f is locked, and done afterwards.
+// answer makes the answer of what was found. f is locked, and done afterwards.
 //
 //	int32 throttle | int16 code (7+) | int32 session id (7+) | [topic | [int32 partition | int16 code | int64 high watermark |
 //	int64 last stable offset | int64 log start offset (5+) | [int64 producer | int64 first offset] or null |
 //	int32 preferred replica (11+) | bytes records | tags] | tags] | tags
-func (f *fetchRequest) answer() {
+func (f *fetchRequest) answer() netio.Response {
 	f.leave()
 	h := wire.GetHead()
 	w := writer{f.r.AppendHeader(h.B), f.r.Flexible()}
@@ -42,7 +42,7 @@ func (f *fetchRequest) answer() {
 	w.tags()
 	h.B = w.b
 	f.session.release(f)
-	f.send(h, cuts)
+	return f.pieces(h, cuts)
 }
 
 // code is the answer's own: Kafka's for an isolation level that there is none of.
@@ -56,9 +56,8 @@ func (f *fetchRequest) code() int16 {
 // A cut is a place in the answer where a range of a file belongs.
 type cut struct{ at, part int }
 
-// send gives the answer to the connection, in pieces. The ranges go with it: it may be sent, and released, before Send
-// returns, so its release must not need the lock.
-func (f *fetchRequest) send(h *wire.Head, cuts []cut) {
+// pieces takes the answer apart where records belong, which go with it.
+func (f *fetchRequest) pieces(h *wire.Head, cuts []cut) netio.Response {
 	resp := netio.Response{Head: h.B, Release: h.Release}
 	if len(cuts) == 0 {
 		f.drop()
@@ -87,7 +86,7 @@ func (f *fetchRequest) send(h *wire.Head, cuts []cut) {
 			h.Release()
 		}
 	}
-	f.r.Send(resp)
+	return resp
 }
 
 // shown lists the partitions that the answer has: all, or those with news for the session.

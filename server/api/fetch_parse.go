@@ -15,11 +15,12 @@ type fetchBody struct {
 	id, epoch int32 // of its session
 	want      []wanted
 	forget    []wanted // only topic, id and index
+	topics    int      // named in either
 }
 
-// maxFetchPartitions bounds the partitions of one request: what Kafka's frame limit of 100 MiB lets through, and far
-// more than a broker has, would be 3 GB of them here.
-const maxFetchPartitions = 1_000_000
+// maxFetchPartitions bounds the partitions of one request, as many as a broker may have: 16 MB of them while it waits, 40 MB
+// while it is answered, where Kafka's frame limit of 100 MiB would let through 15 times as much.
+const maxFetchPartitions = 200_000
 
 // parseFetch reads the request's body. It keeps nothing of the frame.
 //
@@ -41,22 +42,31 @@ func (b *Broker) parseFetch(r *wire.Request) (fetchBody, error) {
 	if r.Version >= 7 {
 		f.id, f.epoch = in.Int32(), in.Int32()
 	}
-	for n := in.arrayLen(); n > 0 && in.Ok() && len(f.want) < maxFetchPartitions; n-- {
+	for n := in.arrayLen(); n > 0 && in.Ok() && !f.tooMany(); n-- {
 		f.want = b.parseFetchTopic(&in, r.Version, f.want)
+		f.topics++
 	}
 	if r.Version >= 7 {
-		for n := in.arrayLen(); n > 0 && in.Ok() && len(f.forget) < maxFetchPartitions; n-- {
+		for n := in.arrayLen(); n > 0 && in.Ok() && !f.tooMany(); n-- {
 			f.forget = b.parseForgotten(&in, r.Version, f.forget)
+			f.topics++
 		}
 	}
 	if r.Version >= 11 {
 		in.string()
 	}
 	f.parseTags(&in, r.Version)
-	if !in.Ok() {
+	switch {
+	case f.tooMany():
+		return f, fmt.Errorf("Fetch version %d of %d bytes: %w", r.Version, len(r.Body), errTooMany)
+	case !in.Ok():
 		return f, fmt.Errorf("Fetch version %d of %d bytes: %w", r.Version, len(r.Body), errCut)
 	}
 	return f, nil
+}
+
+func (f *fetchBody) tooMany() bool {
+	return len(f.want) > maxFetchPartitions || len(f.forget) > maxFetchPartitions || f.topics > maxFetchPartitions
 }
 
 // parseTopicName reads the topic's name or id.
@@ -76,7 +86,8 @@ func (b *Broker) parseTopicName(in *reader, version int16) (w wanted) {
 
 func (b *Broker) parseFetchTopic(in *reader, version int16, want []wanted) []wanted {
 	topic, first := b.parseTopicName(in, version), len(want)
-	for n := in.arrayLen(); n > 0 && in.Ok(); n-- {
+	var twice places
+	for n := in.arrayLen(); n > 0 && in.Ok() && len(want) <= maxFetchPartitions; n-- {
 		w := topic
 		w.index, w.epoch, w.lastEpoch = in.Int32(), -1, -1
 		if version >= 9 {
@@ -91,29 +102,20 @@ func (b *Broker) parseFetchTopic(in *reader, version int16, want []wanted) []wan
 		}
 		w.maxBytes = in.Int32()
 		in.tags()
-		want = addWanted(want, first, w)
+		// Named twice, a partition is asked for once, as it was named last.
+		if i := twice.find(w.index, first, len(want), func(i int) int32 { return want[i].index }); i >= 0 {
+			want[i] = w
+		} else {
+			want = append(want, w)
+		}
 	}
 	in.tags()
 	return want
 }
 
-// addWanted adds a partition to those of its topic, which begin at first. Named twice, it is asked for once, as it was
-// named last.
-func addWanted(want []wanted, first int, w wanted) []wanted {
-	if n := len(want); n > first && want[n-1].index >= w.index {
-		for i := first; i < n; i++ {
-			if want[i].index == w.index {
-				want[i] = w
-				return want
-			}
-		}
-	}
-	return append(want, w)
-}
-
 func (b *Broker) parseForgotten(in *reader, version int16, forget []wanted) []wanted {
 	topic := b.parseTopicName(in, version)
-	for n := in.arrayLen(); n > 0 && in.Ok(); n-- {
+	for n := in.arrayLen(); n > 0 && in.Ok() && len(forget) <= maxFetchPartitions; n-- {
 		w := topic
 		w.index = in.Int32()
 		forget = append(forget, w)
@@ -128,8 +130,8 @@ func (f *fetchBody) parseTags(in *reader, version int16) {
 		return
 	}
 	for n := in.Uvarint(); n > 0 && in.Ok(); n-- {
-		key, b := in.Uvarint(), []byte(nil)
-		b = in.span(int32(in.Uvarint()))
+		key := in.Uvarint()
+		b := in.span(int32(in.Uvarint()))
 		if key == 1 && version >= 15 {
 			state := kbin.Reader{Src: b}
 			f.limits.replica = state.Int32()

@@ -107,22 +107,30 @@ func readCode(err error) int16 {
 	return kerr.KafkaStorageError.Code
 }
 
-// hasZstd reports whether a batch of the range is compressed with zstd, for clients that are too old for it.
+// hasZstd reports whether a batch of the range is compressed with zstd, for clients that are too old for it. It reads the
+// headers, a buffer at a time, and may wait for a disk.
 func hasZstd(r *engine.Range) bool {
-	b, err := r.Bytes()
-	if err != nil {
-		return false
-	}
-	for len(b) >= record.HeaderSize {
-		batch := record.Batch(b)
+	chunk := make([]byte, min(r.Size, 64<<10))
+	var have []byte // of the range, from at on
+	for at := int64(0); at+record.HeaderSize <= int64(r.Size); {
+		if len(have) < record.HeaderSize {
+			have = chunk[:min(int64(len(chunk)), int64(r.Size)-at)]
+			if r.Mem != nil {
+				copy(have, r.Mem[at:])
+			} else if _, err := r.File.ReadAt(have, r.Position+at); err != nil {
+				return false // and sending will fail
+			}
+		}
+		batch := record.Batch(have)
 		if batch.Codec() == record.Zstd {
 			return true
 		}
 		size := batch.Size()
-		if size < record.HeaderSize || size > len(b) {
+		if size < record.HeaderSize {
 			return false
 		}
-		b = b[size:]
+		at += int64(size)
+		have = have[min(size, len(have)):]
 	}
 	return false
 }

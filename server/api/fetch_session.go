@@ -16,20 +16,23 @@ import (
 //	epoch 1...  the next request of a session; the wrong one is INVALID_FETCH_SESSION_EPOCH
 //
 // A session is worth its memory only while its client lives, and nobody says when that ends. So there are at most
-// maxSessions, and a new one takes the place of the one that was idle longest, if that was for sessionIdle at least; where none
-// was, the client gets none (id 0) and goes on with full requests.
+// Broker.FetchSessions, and maxSessionPartitions in all of them together. A new one takes the place of those that were idle
+// longest, if that was for sessionIdle at least; where none was, the client gets none (id 0) and goes on with full requests.
 
 const (
-	// maxSessions is Kafka's max.incremental.fetch.session.cache.slots.
-	maxSessions = 1000
+	// defaultSessions is Kafka's default of max.incremental.fetch.session.cache.slots.
+	defaultSessions = 1000
 	// sessionIdle is Kafka's min.incremental.fetch.session.eviction.ms.
 	sessionIdle = 2 * time.Minute
+	// maxSessionPartitions is 80 MB of sessions: a hundred consumers of ten thousand partitions each.
+	maxSessionPartitions = 1_000_000
 )
 
 // sessions are those of the broker.
 type sessions struct {
-	mu   sync.Mutex
-	byID map[int32]*session
+	mu         sync.Mutex
+	byID       map[int32]*session
+	partitions int // of all of them
 }
 
 // A session is what a client fetches. The lock of sessions guards it.
@@ -46,11 +49,13 @@ type session struct {
 // begin finds the partitions that the request asks for, or returns a code for it as a whole.
 func (f *fetchRequest) begin(in fetchBody) int16 {
 	f.denied = denial(&in.limits)
+	f.limits = in.limits
+	f.limits.cap(f.b.FetchMaxBytes)
 	s := &f.b.sessions
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if in.epoch <= 0 {
-		delete(s.byID, in.id)
+		s.close(s.byID[in.id])
 		f.full, f.want = true, in.want
 		if in.epoch == 0 && len(in.want) > 0 {
 			f.session = s.open(f)
@@ -67,6 +72,10 @@ func (f *fetchRequest) begin(in fetchBody) int16 {
 		return kerr.FetchSessionTopicIDError.Code
 	}
 	c.change(in.want, in.forget)
+	if s.partitions > maxSessionPartitions {
+		s.close(c) // the client goes on with a full request
+		return kerr.FetchSessionIDNotFound.Code
+	}
 	c.epoch = nextEpoch(c.epoch)
 	c.used, c.user = time.Now(), f
 	f.session, f.want = c, c.want
@@ -96,8 +105,10 @@ func (s *sessions) open(f *fetchRequest) *session {
 	if s.byID == nil {
 		s.byID = map[int32]*session{}
 	}
-	if len(s.byID) >= maxSessions && !s.evict() {
-		return nil
+	for len(s.byID) >= f.b.FetchSessions || s.partitions+len(f.want) > maxSessionPartitions {
+		if !s.evict() {
+			return nil
+		}
 	}
 	id := rand.Int32()
 	for id == 0 || s.byID[id] != nil {
@@ -108,10 +119,19 @@ func (s *sessions) open(f *fetchRequest) *session {
 		c.want[i].high, c.want[i].start = -1, -1
 	}
 	s.byID[id] = c
+	s.partitions += len(c.want)
 	return c
 }
 
-// evict ends the session that was idle longest, if that was long enough.
+// close ends a session, if there is one. The lock is held.
+func (s *sessions) close(c *session) {
+	if c != nil {
+		delete(s.byID, c.id)
+		s.partitions -= len(c.want)
+	}
+}
+
+// evict ends the session that was idle longest, if that was long enough. The lock is held.
 func (s *sessions) evict() bool {
 	var oldest *session
 	for _, c := range s.byID {
@@ -122,7 +142,7 @@ func (s *sessions) evict() bool {
 	if oldest == nil || time.Since(oldest.used) < sessionIdle {
 		return false
 	}
-	delete(s.byID, oldest.id)
+	s.close(oldest)
 	return true
 }
 
@@ -140,6 +160,8 @@ func (c *session) change(add, forget []wanted) {
 	if len(add) == 0 && len(forget) == 0 {
 		return
 	}
+	before := len(c.want)
+	defer func() { c.all.partitions += len(c.want) - before }()
 	at := make(map[key]int, len(c.want))
 	for i := range c.want {
 		at[c.want[i].key()] = i
@@ -201,17 +223,23 @@ func (c *session) release(f *fetchRequest) {
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	var full []wanted
-	rest := make([]wanted, 0, len(c.want))
-	for i := range f.want {
+	c.user = nil
+	full := 0
+	for i := range f.got {
 		if f.got[i].r.Size > 0 {
-			full = append(full, f.want[i])
-		} else {
-			rest = append(rest, f.want[i])
+			full++
 		}
 	}
-	if len(full) > 0 && len(rest) > 0 {
-		c.want = append(rest, full...)
+	if full == 0 || full == len(f.want) {
+		return
 	}
-	c.user = nil
+	turned := make([]wanted, 0, len(f.want))
+	for _, had := range []bool{false, true} {
+		for i := range f.want {
+			if f.got[i].r.Size > 0 == had {
+				turned = append(turned, f.want[i])
+			}
+		}
+	}
+	c.want = turned
 }

@@ -10,6 +10,13 @@ import (
 // errCut closes a connection whose request ends before its fields do.
 var errCut = errors.New("request is cut off")
 
+// maxProduceParts bounds the partitions of one request, and its topics: 15 MB of them here, where Kafka's frame limit of 100 MiB
+// would let through 2 GB. Producers send to a broker's partitions, some thousands.
+const maxProduceParts = 100_000
+
+// errTooMany closes a connection whose request names more than it can mean.
+var errTooMany = errors.New("request names too many topics or partitions")
+
 // parse reads the request's body in place. It may be called again when the body has moved.
 //
 //	transactional id | int16 acks | int32 timeout | [topic | [int32 partition | records | tags] | tags] | tags
@@ -21,28 +28,21 @@ func (p *produceRequest) parse() error {
 	p.acks = in.Int16()
 	in.Int32() // timeout: nothing here waits for other brokers
 	p.topics, p.parts = p.topics[:0], p.parts[:0]
-	for n := in.arrayLen(); n > 0 && in.Ok(); n-- {
+	for n := in.arrayLen(); n > 0 && in.Ok() && !p.tooMany(); n-- {
 		p.parseTopic(&in)
 	}
 	in.tags()
-	if !in.Ok() {
+	switch {
+	case p.tooMany():
+		return fmt.Errorf("Produce version %d of %d bytes: %w", p.r.Version, len(p.r.Body), errTooMany)
+	case !in.Ok():
 		return fmt.Errorf("Produce version %d of %d bytes: %w", p.r.Version, len(p.r.Body), errCut)
 	}
 	return nil
 }
 
-// addPart adds a partition to those of its topic, which begin at first. Named twice, it is appended to once, what was
-// named last.
-func (p *produceRequest) addPart(part producePart, first int) {
-	if n := len(p.parts); n > first && p.parts[n-1].index >= part.index {
-		for i := first; i < n; i++ {
-			if p.parts[i].index == part.index {
-				p.parts[i] = part
-				return
-			}
-		}
-	}
-	p.parts = append(p.parts, part)
+func (p *produceRequest) tooMany() bool {
+	return len(p.parts) > maxProduceParts || len(p.topics) > maxProduceParts
 }
 
 func (p *produceRequest) parseTopic(in *reader) {
@@ -58,11 +58,17 @@ func (p *produceRequest) parseTopic(in *reader) {
 			t.name = string(name)
 		}
 	}
-	for n := in.arrayLen(); n > 0 && in.Ok(); n-- {
+	var twice places
+	for n := in.arrayLen(); n > 0 && in.Ok() && !p.tooMany(); n-- {
 		part := producePart{req: p, index: in.Int32()}
 		part.records, part.null = in.nullableBytes()
 		in.tags()
-		p.addPart(part, t.first)
+		// Named twice, a partition is appended to once, what was named last.
+		if i := twice.find(part.index, t.first, len(p.parts), func(i int) int32 { return p.parts[i].index }); i >= 0 {
+			p.parts[i] = part
+		} else {
+			p.parts = append(p.parts, part)
+		}
 	}
 	in.tags()
 	t.n = len(p.parts) - t.first

@@ -9,19 +9,20 @@ type reader struct {
 	flexible bool
 }
 
-func (r *reader) length() int32 {
-	if r.flexible {
-		return int32(r.Uvarint()) - 1
-	}
-	return r.Int32()
-}
+// fail says that what was read cannot be.
+func (r *reader) fail() { r.Span(-1) }
 
-// arrayLen returns the number of elements, each of which has a byte at least.
-func (r *reader) arrayLen() int32 {
+// arrayLen returns the number of elements, each of which has a byte at least. Null is not allowed here.
+func (r *reader) arrayLen() (n int32) {
 	if r.flexible {
-		return r.CompactArrayLen()
+		n = r.CompactArrayLen()
+	} else {
+		n = r.ArrayLen()
 	}
-	return r.ArrayLen()
+	if n < 0 {
+		r.fail()
+	}
+	return n
 }
 
 func (r *reader) string() []byte {
@@ -32,14 +33,7 @@ func (r *reader) string() []byte {
 }
 
 // span returns n bytes. A negative length is not allowed here.
-func (r *reader) span(n int32) []byte {
-	if n < 0 {
-		r.Src = nil
-		r.Int8() // marks the reader as failed
-		return nil
-	}
-	return r.Span(int(n))
-}
+func (r *reader) span(n int32) []byte { return r.Span(int(n)) }
 
 // nullableString returns nil for null.
 func (r *reader) nullableString() []byte {
@@ -49,18 +43,20 @@ func (r *reader) nullableString() []byte {
 	} else {
 		n = int32(r.Int16())
 	}
-	if n < 0 {
+	if n == -1 {
 		return nil
 	}
-	if b := r.span(n); b != nil {
-		return b
-	}
-	return []byte{}
+	return r.span(n)
 }
 
 func (r *reader) nullableBytes() (b []byte, null bool) {
-	n := r.length()
-	if n < 0 {
+	n := int32(0)
+	if r.flexible {
+		n = int32(r.Uvarint()) - 1
+	} else {
+		n = r.Int32()
+	}
+	if n == -1 {
 		return nil, true
 	}
 	return r.span(n), false
@@ -75,4 +71,27 @@ func (r *reader) tags() {
 		r.Uvarint()
 		r.span(int32(r.Uvarint()))
 	}
+}
+
+// places finds what a request names twice in one list: partitions of a topic. Ordinary requests name them in ascending
+// order, which takes no memory; a list in any other order must not take time by its square.
+type places map[int32]int
+
+// find returns where number n of a list was named before, or -1, and notes that it will be at next. named returns the
+// number at a place, of which those from first on are the list's.
+func (p *places) find(n int32, first, next int, named func(int) int32) int {
+	if *p == nil {
+		if next == first || named(next-1) < n {
+			return -1
+		}
+		*p = make(places, 2*(next-first))
+		for i := first; i < next; i++ {
+			(*p)[named(i)] = i
+		}
+	}
+	if i, ok := (*p)[n]; ok {
+		return i
+	}
+	(*p)[n] = next
+	return -1
 }
