@@ -8,7 +8,7 @@ import (
 
 // handlers lists the APIs, in the order of their keys.
 func (b *Broker) handlers() []wire.Handler {
-	all := slices.Concat(b.recordHandlers(), b.topicHandlers(), b.groupHandlers())
+	all := slices.Concat(b.recordHandlers(), b.topicHandlers(), b.groupHandlers(), b.securityHandlers())
 	slices.SortFunc(all, func(x, y wire.Handler) int { return int(x.Key) - int(y.Key) })
 	return all
 }
