@@ -110,7 +110,7 @@ func (l *Log) closeFiles(why error) (err error) {
 	l.mu.Lock()
 	active := l.mu.active
 	l.mu.Unlock()
-	if n := len(segs); n == 0 || segs[n-1] != active {
+	if n := len(segs); active != nil && (n == 0 || segs[n-1] != active) {
 		err = errors.Join(err, active.Close())
 	}
 	return err

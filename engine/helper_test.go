@@ -2,6 +2,8 @@ package engine
 
 import (
 	"errors"
+	"io"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -97,7 +99,7 @@ func (b *bench) fill(l *Log, n int) int64 {
 	b.t.Helper()
 	for range n {
 		at := l.LogEndOffset()
-		b.add(l, batchOf(batchID(at), 1, 100, testNow+1000*at, -1, 0))
+		b.add(l, batchOf(batchID(at), 1, 100, testNow+1000*(at%3000), -1, 0))
 	}
 	return l.LogEndOffset()
 }
@@ -134,3 +136,34 @@ func wantErr(t *testing.T, what string, err, want error) {
 }
 
 func isErr(err, want error) bool { return errors.Is(err, want) }
+
+// overwrite replaces a file by other bytes, or removes it where there are none.
+func overwrite(t testing.TB, disk fs.FS, name string, with []byte) {
+	t.Helper()
+	if err := disk.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if with == nil {
+		return
+	}
+	f, err := disk.Open(name, os.O_RDWR|os.O_CREATE)
+	must(t, err)
+	must(t, f.Write(with, 0, false))
+	must(t, f.Datasync())
+	must(t, f.Close())
+}
+
+// read returns a file's bytes.
+func read(t testing.TB, disk fs.FS, name string) []byte {
+	t.Helper()
+	f, err := disk.Open(name, os.O_RDONLY)
+	must(t, err)
+	defer f.Close()
+	size, err := f.Size()
+	must(t, err)
+	b := make([]byte, size)
+	if _, err := f.ReadAt(b, 0); err != nil && err != io.EOF {
+		t.Fatal(err)
+	}
+	return b
+}

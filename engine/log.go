@@ -140,11 +140,14 @@ func (l *Log) Size() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	segs := *l.view.Load()
-	n := l.mu.active.Appended()
+	n := int64(0)
 	for _, s := range segs {
 		if s != l.mu.active {
 			n += s.Size()
 		}
+	}
+	if l.mu.active != nil { // as it is where the log could not be read
+		n += l.mu.active.Appended()
 	}
 	return n
 }

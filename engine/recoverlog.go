@@ -19,6 +19,12 @@ import (
 
 // emptyLog returns a log without files.
 func (e *Engine) emptyLog(n Name, id [16]byte, c Config) (*Log, error) {
+	l := e.newLog(n, id, c)
+	return l, l.startAt(0)
+}
+
+// newLog returns a log without an active segment: it needs one, or to be offline.
+func (e *Engine) newLog(n Name, id [16]byte, c Config) *Log {
 	l := &Log{e: e, name: n, dir: e.path(n), id: id}
 	l.config.Store(c.filled())
 	l.mu.idle = sync.NewCond(&l.mu.Mutex)
@@ -28,7 +34,9 @@ func (e *Engine) emptyLog(n Name, id [16]byte, c Config) (*Log, error) {
 	l.stored.Store(-1)
 	l.w.syncFrom.Store(-1)
 	l.settled.Store(new(pointAt(0)))
-	return l, l.startAt(0)
+	l.high.Store(new(mark))
+	l.flushed.Store(new(mark))
+	return l
 }
 
 // startAt makes the log empty, with its next record at an offset.
@@ -62,10 +70,7 @@ type recovering struct {
 // openLog opens the log in a folder. A log that is corrupt, or whose files cannot be read, is returned offline; an error
 // is a failed write or flush.
 func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
-	l, err := e.emptyLog(n, [16]byte{}, Config{})
-	if err != nil {
-		return nil, Recovery{}, err
-	}
+	l := e.newLog(n, [16]byte{}, Config{})
 	l.w.made.Store(true)
 	p, ok := e.checkpoints.points[n]
 	if !ok {
