@@ -1,0 +1,39 @@
+# The Go side: form, tests, races, the ring beside giouring, fuzz targets.
+
+staticcheck_version=v0.8.2
+
+step_format() {
+  local bad
+  bad=$(git ls-files -z '*.go' | xargs -0 gofmt -l)
+  [ -z "$bad" ] || fail "not as gofmt writes it: $bad"
+}
+
+step_vet() { go vet ./...; }
+
+step_staticcheck() { go run honnef.co/go/tools/cmd/staticcheck@$staticcheck_version ./...; }
+
+# The README's command. Its closing lines are go's own.
+step_test() { go test ./...; }
+
+# Packages in which goroutines meet; the tests on whole processes run with a broker that looks for races.
+step_race() {
+  go test -race ./engine ./engine/fs ./engine/index ./engine/segment ./netio ./replication/... ./server/... ./uring
+  go build -race -o "$tmp/zurau" ./tools/zurau
+  ZURAU_BINARY=$tmp/zurau GORACE="halt_on_error=1" go test ./tests/clients ./tests/kill ./tests/readers
+}
+
+# giouring needs a linker flag, so the comparison is a module of its own.
+step_ring() { (cd uring/giouringcheck && go vet ./... && go test -ldflags=-checklinkname=0 ./...); }
+
+# A few seconds for each fuzz target: what it found before is in testdata and runs in step test.
+step_fuzz() {
+  local file target package
+  git ls-files '*_test.go' | xargs grep -l '^func Fuzz' | while read -r file; do
+    package=./$(dirname "$file")
+    grep -o '^func Fuzz[A-Za-z0-9_]*' "$file" | cut -c6- | while read -r target; do
+      go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-2s}" "$package" >"$tmp/out" 2>&1 ||
+        { cat "$tmp/out" >&2; fail "$package $target"; }
+      printf '%s %s: %s\n' "$package" "$target" "$(grep -o 'execs: [0-9]*' "$tmp/out" | tail -1)"
+    done
+  done
+}
