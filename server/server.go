@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/zurau/zurau/engine"
@@ -21,7 +22,6 @@ import (
 	"github.com/zurau/zurau/server/offsets"
 	"github.com/zurau/zurau/server/partition"
 	"github.com/zurau/zurau/server/wire"
-	"github.com/zurau/zurau/uring"
 )
 
 // DefaultDir is where a broker keeps its data unless log.dirs says otherwise.
@@ -47,6 +47,9 @@ type Server struct {
 	net     *netio.Server
 	offsets *offsets.Store
 	cancel  context.CancelFunc
+
+	closing sync.Once
+	closed  error
 }
 
 // Start starts a broker, and returns when clients can connect. It runs until Close; ctx ends the start alone.
@@ -103,28 +106,6 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 	return s.register(ctx, id, static)
 }
 
-// supported refuses configurations that this version cannot serve as they ask.
-func (s *Server) supported() error {
-	if len(s.cfg.LogDirs) > 1 {
-		return fmt.Errorf("log.dirs: %d directories, and this version uses one", len(s.cfg.LogDirs))
-	}
-	if len(s.cfg.Voters) > 1 {
-		return fmt.Errorf("controller.quorum.voters: %d voters, and this version is a cluster of one", len(s.cfg.Voters))
-	}
-	if report := uring.Probe(); s.cfg.Engine.Ring == "on" && !report.Allowed() {
-		return fmt.Errorf("zurau.ring: on, and this machine has no io_uring:\n%s", report)
-	}
-	if s.cfg.Authorizer != "" {
-		return fmt.Errorf("authorizer.class.name: %s, and this version has no authorizer: everybody may do everything", s.cfg.Authorizer)
-	}
-	for _, l := range s.cfg.Network.Listeners {
-		if l.Protocol != "PLAINTEXT" {
-			return fmt.Errorf("listeners: %s is %s, and this version serves PLAINTEXT", l.Name, l.Protocol)
-		}
-	}
-	return nil
-}
-
 // openDir makes the log directory where it is not there, and reads whose it is.
 func (s *Server) openDir() (metadata.ID, error) {
 	s.dir = DefaultDir
@@ -143,6 +124,8 @@ func (s *Server) openDir() (metadata.ID, error) {
 	case m.NodeID != s.cfg.NodeID:
 		return metadata.ID{}, fmt.Errorf("%s is of node.id %d, and this broker is %d",
 			filepath.Join(s.dir, checkpoint.MetaName), m.NodeID, s.cfg.NodeID)
+	case m.DirectoryID == checkpoint.ID{}:
+		return metadata.NewID(random{}) // the directory is older than such ids
 	}
 	return m.DirectoryID, nil
 }
@@ -182,15 +165,22 @@ func syncMethod(name string) engine.SyncMethod {
 	return engine.SyncAuto
 }
 
-// openMetadata opens the metadata, and says in the directory whose it is now.
+// openMetadata opens the metadata, and says in the directory whose it is now. A directory of another cluster is refused:
+// its metadata was lost, or was never here, and with it all that is known about the logs.
 func (s *Server) openMetadata(id metadata.ID) (err error) {
 	s.meta, err = metadata.Open(metadata.Options{Dir: s.dir, NodeID: s.cfg.NodeID, Logger: s.log})
 	if err != nil {
 		return err
 	}
 	m := checkpoint.Meta{ClusterID: s.meta.Image().ClusterID, NodeID: s.cfg.NodeID, DirectoryID: checkpoint.ID(id)}
-	if old, err := checkpoint.ReadMeta(fs.OS(), s.dir); err == nil && old == m {
+	old, err := checkpoint.ReadMeta(fs.OS(), s.dir)
+	switch {
+	case err == nil && old == m:
 		return nil
+	case err == nil && old.ClusterID != "" && old.ClusterID != m.ClusterID:
+		name := filepath.Join(s.dir, checkpoint.MetaName)
+		return fmt.Errorf("%s is of cluster %s, and the metadata beside it is of cluster %s and knows none of the other's topics: "+
+			"expected the metadata that was written with these logs; to give them up, remove %s", name, old.ClusterID, m.ClusterID, name)
 	}
 	return checkpoint.WriteMeta(fs.OS(), s.dir, m, time.Now())
 }
@@ -209,7 +199,7 @@ func (s *Server) listen() (err error) {
 		Memory:              memoryBudget(s.cfg.Engine.MemoryBytes) / 2,
 		Logger:              s.log,
 	}
-	for _, l := range n.Listeners {
+	for _, l := range s.listeners() {
 		opts.Listeners = append(opts.Listeners, netio.Listener{Name: l.Name, Addr: net.JoinHostPort(l.Host, strconv.Itoa(l.Port))})
 	}
 	s.net, err = netio.Start(opts, &wire.Server{Table: s.broker.Table(), Log: s.log})
@@ -232,7 +222,7 @@ func (s *Server) register(ctx context.Context, id metadata.ID, static *config.St
 	}
 	b := metadata.Broker{ID: s.cfg.NodeID, Epoch: -1, Incarnation: incarnation, Rack: s.cfg.Rack, Directories: []metadata.ID{id}}
 	addrs := s.net.Addr()
-	for i, l := range s.cfg.Network.Listeners {
+	for i, l := range s.listeners() {
 		e, err := s.advertise(l, addrs[i])
 		if err != nil {
 			return err
@@ -285,40 +275,43 @@ func (s *Server) Done() <-chan struct{} { return s.meta.Done() }
 func (s *Server) Err() error { return s.meta.Err() }
 
 // Close stops the broker in order: requests that were accepted are answered, as long as ctx allows, records are
-// flushed, and the directory is as after an orderly stop.
+// flushed, and the directory is as after an orderly stop. Called again it returns what it returned first.
 func (s *Server) Close(ctx context.Context) error {
-	s.broker.Stopping()
-	s.offsets.Close()
-	s.offsets = nil
-	err := s.net.Shutdown(ctx)
-	s.net = nil
-	return errors.Join(err, s.abandon())
+	s.closing.Do(func() {
+		s.broker.Stopping()
+		s.offsets.Close()
+		err := s.net.Shutdown(ctx)
+		s.closed = errors.Join(err, s.release())
+	})
+	return s.closed
 }
 
-// abandon closes what was opened.
-func (s *Server) abandon() (err error) {
+// abandon closes what a start that failed has opened.
+func (s *Server) abandon() error {
 	if s.net != nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		err = s.net.Shutdown(ctx)
-		if errors.Is(err, context.Canceled) {
-			err = nil
-		}
-	}
-	if s.cancel != nil {
-		s.cancel()
+		_ = s.net.Shutdown(ctx) // says that ctx has ended
 	}
 	if s.offsets != nil {
 		s.offsets.Close()
+	}
+	return s.release()
+}
+
+// release closes what clients do not see: first the metadata, whose changes need the engine.
+func (s *Server) release() (err error) {
+	if s.cancel != nil {
+		s.cancel()
+	}
+	if s.meta != nil {
+		err = s.meta.Close()
 	}
 	if s.engine != nil {
 		err = errors.Join(err, s.engine.Close())
 	}
 	if s.broker != nil {
 		s.broker.Close() // after the engine, whose last completions may still give its workers something to do
-	}
-	if s.meta != nil {
-		err = errors.Join(err, s.meta.Close())
 	}
 	return err
 }

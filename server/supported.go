@@ -1,0 +1,62 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/uring"
+)
+
+// supported refuses configurations that this version cannot serve as they ask.
+func (s *Server) supported() error {
+	if len(s.cfg.LogDirs) > 1 {
+		return fmt.Errorf("log.dirs: %d directories, and this version uses one", len(s.cfg.LogDirs))
+	}
+	if d := s.cfg.MetadataDir; d != "" && !slices.Contains(s.cfg.LogDirs, d) {
+		return fmt.Errorf("metadata.log.dir: %s, and this version keeps the metadata in the directory of log.dirs", d)
+	}
+	if !s.cfg.IsBroker || !s.cfg.IsController {
+		return fmt.Errorf("process.roles: expected broker,controller: this version is both in one process")
+	}
+	if len(s.cfg.Voters) > 1 {
+		return fmt.Errorf("controller.quorum.voters: %d voters, and this version is a cluster of one", len(s.cfg.Voters))
+	}
+	for _, v := range s.cfg.Voters {
+		if id, _, _ := strings.Cut(v, "@"); id != strconv.Itoa(int(s.cfg.NodeID)) {
+			return fmt.Errorf("controller.quorum.voters: %s, and node.id is %d: expected this node as the only voter", v, s.cfg.NodeID)
+		}
+	}
+	if report := uring.Probe(); s.cfg.Engine.Ring == "on" && !report.Allowed() {
+		return fmt.Errorf("zurau.ring: on, and this machine has no io_uring:\n%s", report)
+	}
+	if s.cfg.Authorizer != "" {
+		return fmt.Errorf("authorizer.class.name: %s, and this version has no authorizer: everybody may do everything", s.cfg.Authorizer)
+	}
+	return s.supportedListeners()
+}
+
+func (s *Server) supportedListeners() error {
+	listeners := s.listeners()
+	if len(listeners) == 0 {
+		return fmt.Errorf("listeners: all are in controller.listener.names, and clients need one")
+	}
+	for _, l := range listeners {
+		if l.Protocol != "PLAINTEXT" {
+			return fmt.Errorf("listeners: %s is %s, and this version serves PLAINTEXT", l.Name, l.Protocol)
+		}
+	}
+	return nil
+}
+
+// listeners are those of clients. Controllers have nobody to talk to in a cluster of one, so theirs are not listened on.
+func (s *Server) listeners() (all []config.Listener) {
+	for _, l := range s.cfg.Network.Listeners {
+		if !slices.ContainsFunc(s.cfg.Network.ControllerListeners, func(name string) bool { return strings.EqualFold(name, l.Name) }) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
