@@ -167,3 +167,5 @@ func read(t testing.TB, disk fs.FS, name string) []byte {
 	}
 	return b
 }
+
+func asErr[T error](err error, to *T) bool { return errors.As(err, to) }

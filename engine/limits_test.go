@@ -101,4 +101,3 @@ func TestMemoryIsBoundedAndReadyCallsWhenThereIsRoom(t *testing.T) {
 	<-again
 	b.add(l, batchOf("x", 1, 1000, testNow, -1, 0))
 }
-

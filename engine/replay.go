@@ -25,6 +25,8 @@ func (r *recovering) loadEpochs(segs []*segment.Segment) error {
 		r.mu.epochsNew = true
 	case err != nil:
 		return err
+	case len(epochs.Entries()) == 0:
+		from = 0 // a file that lost its content looks like one without entries; a log with records has some
 	case r.clean:
 		from = r.next
 	}

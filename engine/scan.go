@@ -88,7 +88,10 @@ func (r *recovering) begin(s *segment.Segment, f fs.File, size int64, interval i
 	if err == nil && next != r.next {
 		next, err = s.Rebuild(f, from, interval)
 	}
-	if err == nil && next != r.next {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = &corruption{fmt.Errorf("%w, below the recovery point %d", err, r.next)}
+	case err == nil && next != r.next:
 		err = &corruption{fmt.Errorf("%s has the offset %d at its recovery point %d", s.Path(), next, r.next)}
 	}
 	return from, err

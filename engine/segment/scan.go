@@ -57,6 +57,9 @@ func (s *Segment) first(f io.ReaderAt, offset, end int64, want func(Place) bool)
 	if err != nil {
 		return Place{}, err
 	}
+	if at < 0 {
+		return Place{}, fmt.Errorf("%w: position %d for offset %d", index.ErrCorrupt, at, entry)
+	}
 	seen, wrong := false, false
 	err = Headers(f, int64(at), end, func(p Place, _ record.Batch) bool {
 		wrong = !seen && at > 0 && p.LastOffset != entry
