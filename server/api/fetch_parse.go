@@ -58,9 +58,9 @@ func (b *Broker) parseFetch(r *wire.Request) (fetchBody, error) {
 	f.parseTags(&in, r.Version)
 	switch {
 	case f.tooMany():
-		return f, fmt.Errorf("Fetch version %d of %d bytes: %w", r.Version, len(r.Body), errTooMany)
+		return f, fmt.Errorf("version %d of Fetch, %d bytes: %w", r.Version, len(r.Body), errTooMany)
 	case !in.Ok():
-		return f, fmt.Errorf("Fetch version %d of %d bytes: %w", r.Version, len(r.Body), errCut)
+		return f, fmt.Errorf("version %d of Fetch, %d bytes: %w", r.Version, len(r.Body), errCut)
 	}
 	return f, nil
 }

@@ -34,9 +34,9 @@ func (p *produceRequest) parse() error {
 	in.tags()
 	switch {
 	case p.tooMany():
-		return fmt.Errorf("Produce version %d of %d bytes: %w", p.r.Version, len(p.r.Body), errTooMany)
+		return fmt.Errorf("version %d of Produce, %d bytes: %w", p.r.Version, len(p.r.Body), errTooMany)
 	case !in.Ok():
-		return fmt.Errorf("Produce version %d of %d bytes: %w", p.r.Version, len(p.r.Body), errCut)
+		return fmt.Errorf("version %d of Produce, %d bytes: %w", p.r.Version, len(p.r.Body), errCut)
 	}
 	return nil
 }
