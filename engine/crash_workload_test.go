@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,7 +64,7 @@ func batchOf(id string, n, pad int, timestamp int64, producer int64, sequence in
 		b.Producer(producer, 0, sequence)
 	}
 	for i := range n {
-		b.Add(timestamp+int64(i), nil, fmt.Appendf(nil, "%s/%d %*s", id, i, pad, ""))
+		b.Add(timestamp+int64(i), nil, fmt.Appendf(nil, "%s/%d %s", id, i, strings.Repeat(" ", pad)))
 	}
 	p := new(record.Prepared)
 	if err := p.Prepare(b.Bytes(), record.DefaultRules(testNow)); err != nil {
