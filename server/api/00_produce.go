@@ -62,7 +62,7 @@ type producePart struct {
 
 func (b *Broker) produce(r *wire.Request) error {
 	p := &produceRequest{b: b, r: r}
-	if err := p.parse(); err != nil {
+	if err := p.parse(readerOf(r)); err != nil {
 		return err
 	}
 	switch {
@@ -79,7 +79,7 @@ func (b *Broker) produce(r *wire.Request) error {
 // later has a worker append, when it is told. Requests that follow on the connection wait.
 func (p *produceRequest) later(when func(func())) error {
 	p.r.Hold()
-	if err := p.parse(); err != nil { // again, in the copy that Hold made
+	if err := p.parse(readerOf(p.r)); err != nil { // again, in the copy that Hold made
 		return err
 	}
 	when(func() {

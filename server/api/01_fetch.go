@@ -104,7 +104,7 @@ type fetchRequest struct {
 }
 
 func (b *Broker) fetch(r *wire.Request) error {
-	in, err := b.parseFetch(r)
+	in, err := b.parseFetch(readerOf(r))
 	if err != nil {
 		return err
 	}

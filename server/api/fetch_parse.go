@@ -1,12 +1,9 @@
 package api
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kbin"
-
-	"github.com/zurau/zurau/server/wire"
 )
 
 // fetchBody is what a request says.
@@ -28,41 +25,34 @@ const maxFetchPartitions = 200_000
 //	int32 session epoch (7+) | [topic | [int32 partition | int32 leader epoch (9+) | int64 offset | int32 last epoch (12+) |
 //	int64 log start offset (5+) | int32 max bytes | tags] | tags] | [topic | [int32 partition] | tags] (7+) |
 //	string rack (11+) | tags
-func (b *Broker) parseFetch(r *wire.Request) (fetchBody, error) {
+func (b *Broker) parseFetch(in *reader) (fetchBody, error) {
 	f := fetchBody{epoch: -1}
-	in := reader{kbin.Reader{Src: r.Body}, r.Flexible()}
 	f.limits.replica = -1
-	if r.Version <= 14 {
+	if in.version <= 14 {
 		f.limits.replica = in.Int32()
 	}
 	f.limits.maxWait = time.Duration(in.Int32()) * time.Millisecond
 	f.limits.minBytes = in.Int32()
 	f.limits.maxBytes = in.Int32()
 	f.limits.isolation = in.Int8()
-	if r.Version >= 7 {
+	if in.version >= 7 {
 		f.id, f.epoch = in.Int32(), in.Int32()
 	}
 	for n := in.arrayLen(); n > 0 && in.Ok() && !f.tooMany(); n-- {
-		f.want = b.parseFetchTopic(&in, r.Version, f.want)
+		f.want = b.parseFetchTopic(in, f.want)
 		f.topics++
 	}
-	if r.Version >= 7 {
+	if in.version >= 7 {
 		for n := in.arrayLen(); n > 0 && in.Ok() && !f.tooMany(); n-- {
-			f.forget = b.parseForgotten(&in, r.Version, f.forget)
+			f.forget = b.parseForgotten(in, f.forget)
 			f.topics++
 		}
 	}
-	if r.Version >= 11 {
+	if in.version >= 11 {
 		in.string()
 	}
-	f.parseTags(&in, r.Version)
-	switch {
-	case f.tooMany():
-		return f, fmt.Errorf("version %d of Fetch, %d bytes: %w", r.Version, len(r.Body), errTooMany)
-	case !in.Ok():
-		return f, fmt.Errorf("version %d of Fetch, %d bytes: %w", r.Version, len(r.Body), errCut)
-	}
-	return f, nil
+	f.parseTags(in)
+	return f, in.end("Fetch", f.tooMany())
 }
 
 func (f *fetchBody) tooMany() bool {
@@ -70,8 +60,8 @@ func (f *fetchBody) tooMany() bool {
 }
 
 // parseTopicName reads the topic's name or id.
-func (b *Broker) parseTopicName(in *reader, version int16) (w wanted) {
-	if version >= 13 {
+func (b *Broker) parseTopicName(in *reader) (w wanted) {
+	if in.version >= 13 {
 		w.id = in.Uuid()
 		return w
 	}
@@ -84,20 +74,20 @@ func (b *Broker) parseTopicName(in *reader, version int16) (w wanted) {
 	return w
 }
 
-func (b *Broker) parseFetchTopic(in *reader, version int16, want []wanted) []wanted {
-	topic, first := b.parseTopicName(in, version), len(want)
+func (b *Broker) parseFetchTopic(in *reader, want []wanted) []wanted {
+	topic, first := b.parseTopicName(in), len(want)
 	var twice places
 	for n := in.arrayLen(); n > 0 && in.Ok() && len(want) <= maxFetchPartitions; n-- {
 		w := topic
 		w.index, w.epoch, w.lastEpoch = in.Int32(), -1, -1
-		if version >= 9 {
+		if in.version >= 9 {
 			w.epoch = in.Int32()
 		}
 		w.offset = in.Int64()
-		if version >= 12 {
+		if in.version >= 12 {
 			w.lastEpoch = in.Int32()
 		}
-		if version >= 5 {
+		if in.version >= 5 {
 			in.Int64() // a follower's log start offset
 		}
 		w.maxBytes = in.Int32()
@@ -113,8 +103,8 @@ func (b *Broker) parseFetchTopic(in *reader, version int16, want []wanted) []wan
 	return want
 }
 
-func (b *Broker) parseForgotten(in *reader, version int16, forget []wanted) []wanted {
-	topic := b.parseTopicName(in, version)
+func (b *Broker) parseForgotten(in *reader, forget []wanted) []wanted {
+	topic := b.parseTopicName(in)
 	for n := in.arrayLen(); n > 0 && in.Ok() && len(forget) <= maxFetchPartitions; n-- {
 		w := topic
 		w.index = in.Int32()
@@ -125,14 +115,14 @@ func (b *Broker) parseForgotten(in *reader, version int16, forget []wanted) []wa
 }
 
 // parseTags reads the request's tags: a follower says in tag 1 who it is.
-func (f *fetchBody) parseTags(in *reader, version int16) {
+func (f *fetchBody) parseTags(in *reader) {
 	if !in.flexible {
 		return
 	}
 	for n := in.Uvarint(); n > 0 && in.Ok(); n-- {
 		key := in.Uvarint()
 		b := in.span(int32(in.Uvarint()))
-		if key == 1 && version >= 15 {
+		if key == 1 && in.version >= 15 {
 			state := kbin.Reader{Src: b}
 			f.limits.replica = state.Int32()
 		}

@@ -31,7 +31,7 @@ func (f *fetchRequest) read(w *wanted, left int64, whole bool) fetched {
 		g.code, g.early = f.denied, f.limits.isolation > 1
 		return g
 	case p == nil:
-		g.code, g.early = unknownTopic(w.topic == ""), true
+		g.code, g.early = unknownTopic(f.r.Version >= 13), true
 		return g
 	case p.Log == nil:
 		g.code = kerr.KafkaStorageError.Code

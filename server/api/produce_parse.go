@@ -1,44 +1,24 @@
 package api
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/twmb/franz-go/pkg/kbin"
-)
-
-// errCut closes a connection whose request ends before its fields do.
-var errCut = errors.New("request is cut off")
-
 // maxProduceParts bounds the partitions of one request, and its topics: 15 MB of them here, where Kafka's frame limit of 100 MiB
 // would let through 2 GB. Producers send to a broker's partitions, some thousands.
 const maxProduceParts = 100_000
-
-// errTooMany closes a connection whose request names more than it can mean.
-var errTooMany = errors.New("request names too many topics or partitions")
 
 // parse reads the request's body in place. It may be called again when the body has moved.
 //
 //	transactional id | int16 acks | int32 timeout | [topic | [int32 partition | records | tags] | tags] | tags
 //
 // A topic is a name up to version 12 and an id from 13 on. From version 9 on lengths are compact and tags are there.
-func (p *produceRequest) parse() error {
-	in := reader{kbin.Reader{Src: p.r.Body}, p.r.Flexible()}
+func (p *produceRequest) parse(in *reader) error {
 	p.transactional = in.nullableString() != nil
 	p.acks = in.Int16()
 	in.Int32() // timeout: nothing here waits for other brokers
 	p.topics, p.parts = p.topics[:0], p.parts[:0]
 	for n := in.arrayLen(); n > 0 && in.Ok() && !p.tooMany(); n-- {
-		p.parseTopic(&in)
+		p.parseTopic(in)
 	}
 	in.tags()
-	switch {
-	case p.tooMany():
-		return fmt.Errorf("version %d of Produce, %d bytes: %w", p.r.Version, len(p.r.Body), errTooMany)
-	case !in.Ok():
-		return fmt.Errorf("version %d of Produce, %d bytes: %w", p.r.Version, len(p.r.Body), errCut)
-	}
-	return nil
+	return in.end("Produce", p.tooMany())
 }
 
 func (p *produceRequest) tooMany() bool {
@@ -47,7 +27,7 @@ func (p *produceRequest) tooMany() bool {
 
 func (p *produceRequest) parseTopic(in *reader) {
 	t := produceTopic{first: len(p.parts)}
-	if p.r.Version >= 13 {
+	if in.version >= 13 {
 		t.id = in.Uuid()
 		t.topic = p.b.Partitions.ByID(t.id)
 	} else {

@@ -1,13 +1,42 @@
 package api
 
-import "github.com/twmb/franz-go/pkg/kbin"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kbin"
+
+	"github.com/zurau/zurau/server/wire"
+)
 
 // reader reads the fields of a request whose lengths are compact in flexible versions. What it returns is part of the
 // frame.
 type reader struct {
 	kbin.Reader
+	version  int16
 	flexible bool
 }
+
+func readerOf(r *wire.Request) *reader {
+	return &reader{kbin.Reader{Src: r.Body}, r.Version, r.Flexible()}
+}
+
+// end returns an error, which closes the connection, unless everything was there, and not too much of it.
+func (r *reader) end(api string, tooMany bool) error {
+	switch {
+	case tooMany:
+		return fmt.Errorf("version %d of %s: %w", r.version, api, errTooMany)
+	case !r.Ok():
+		return fmt.Errorf("version %d of %s: %w", r.version, api, errCut)
+	}
+	return nil
+}
+
+// errCut closes a connection whose request ends before its fields do, or has a length that cannot be.
+var errCut = errors.New("request is cut off")
+
+// errTooMany closes a connection whose request names more than it can mean.
+var errTooMany = errors.New("request names too many topics or partitions")
 
 // fail says that what was read cannot be.
 func (r *reader) fail() { r.Span(-1) }
