@@ -269,9 +269,16 @@ func engineConfig(c *config.Topic) engine.Config {
 			CompressionLevel:     level(c),
 			MaxBatchBytes:        c.MaxMessageBytes,
 			Compacted:            c.Compact,
-			MaxDecompressedBytes: int(c.MaxDecompressedMessageBytes),
+			MaxDecompressedBytes: decompressed(c.MaxMessageBytes),
 		},
 	}
+}
+
+// decompressed caps what the records of a request may decompress to, in bytes, against bombs: 16 times what they may be as
+// sent, and no less than the engine's default, which is 64 times Kafka's. Kafka's own max.decompressed.message.bytes is
+// about one record, and by default 2 GiB, which is no bound for a machine.
+func decompressed(maxMessageBytes int32) int {
+	return max(record.DefaultMaxDecompressedBytes, 16*int(maxMessageBytes))
 }
 
 // millis turns milliseconds into a duration. Kafka's "for ever" is the greatest number, and stays the greatest.

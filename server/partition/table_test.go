@@ -234,6 +234,19 @@ func TestZeroMeansWhatKafkaMeans(t *testing.T) {
 	}
 }
 
+// A batch that is small as sent must not take the machine's memory; one that may be large may be so unpacked.
+func TestWhatABatchDecompressesToIsBounded(t *testing.T) {
+	r := newRig(t)
+	topic := r.create("t", 1, 1)
+	if got := topic.Partition(0).Log.Config().Rules.MaxDecompressedBytes; got != 64<<20 {
+		t.Errorf("by default: %d bytes", got)
+	}
+	r.update(topicConfig("t", "max.message.bytes", "104857600"))
+	if got := topic.Partition(0).Log.Config().Rules.MaxDecompressedBytes; got != 1600<<20 {
+		t.Errorf("with batches of 100 MiB: %d bytes", got)
+	}
+}
+
 // Look-ups go on while topics come and go.
 func TestLookUpsDoNotWaitForChanges(t *testing.T) {
 	r := newRig(t)
