@@ -68,7 +68,7 @@ func (l *Log) appendLocked(p *record.Prepared, leaderEpoch int32, done func(Appe
 	if e, ok := l.mu.epochs.Latest(); !ok || e.Epoch < leaderEpoch {
 		l.mu.epochsNew = l.mu.epochs.Assign(leaderEpoch, l.mu.end) || l.mu.epochsNew
 	}
-	if l.mu.active.Appended() == 0 || !l.mu.busy && !l.mu.active.Open() {
+	if !l.mu.busy && !l.mu.active.Open() {
 		l.mu.active.SetDirect(l.e.wantsDirect(cfg)) // nothing of it is with a writer
 	}
 	base := l.mu.end
@@ -197,6 +197,7 @@ func (l *Log) rollLocked(now time.Time) error {
 	if err != nil {
 		return err
 	}
+	s.SetDirect(l.e.wantsDirect(l.config.Load()))
 	l.mu.active, l.mu.created = s, now
 	r := l.newRun(0)
 	r.rolled = true

@@ -160,7 +160,7 @@ func (l *Log) cutSegment(s *segment.Segment, offset int64) (*segment.Segment, in
 	if err != nil {
 		return nil, 0, err
 	}
-	next, err := fresh.Load(p.Position, l.config.Load().IndexInterval, true, nil)
+	next, err := fresh.Load(p.Position, l.config.Load().IndexInterval, true, &segment.Known{Offset: -1})
 	return fresh, max(next, s.Base), err
 }
 

@@ -121,7 +121,10 @@ func (s *Segment) resume(f fs.File, size int64, interval int32, known *Known) (n
 		}
 		at = min(at, low)
 	}
-	return s.noteAll(f, int64(at), size, interval)
+	if next, err = s.noteAll(f, int64(at), size, interval); err == nil && known != nil {
+		s.noteTime() // in place of the entries that were lost
+	}
+	return next, err
 }
 
 // readFirst notes the timestamp of the first batch.
