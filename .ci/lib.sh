@@ -75,4 +75,10 @@ oracle() {
 kafka() { bash "$shared/oracle/kafka" "$@"; }
 
 # expect FILE WANT: the files are the same, or the run ends with the difference.
-expect() { diff -u "$2" "$1" >&2 || fail "$1 is not what was expected"; }
+expect() {
+  local got=$1 want
+  want=$(mktemp -p "$tmp")
+  cat "$2" >"$want" # it may be a pipe
+  cmp -s "$got" "$want" || { diff -u "$want" "$got" | head -40 >&2; fail "$got is not what was expected"; }
+  rm "$want"
+}
