@@ -38,6 +38,6 @@ step_fuzz() {
   done
 }
 
-# at_its_end FILE: whether a fuzz run failed only because its time was up while an input ran, which go counts as a
-# failure without an input (golang.org/issue/75804).
+# at_its_end FILE: whether a fuzz run failed only because its time was up while an input ran, which go test counts as a
+# failure without an input.
 at_its_end() { grep -q 'context deadline exceeded' "$1" && ! grep -q 'Failing input' "$1"; }
