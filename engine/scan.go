@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"github.com/zurau/zurau/engine/fs"
@@ -36,8 +37,8 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 	start := r.next
 	r.from = min(r.from, start)
 	end, bad := segment.Batches(f, from, size, func(_ int64, b record.Batch) error {
-		if b.BaseOffset() < r.next || b.LastOffset() < b.BaseOffset() {
-			return fmt.Errorf("batch with base offset %d where %d or more belongs", b.BaseOffset(), r.next)
+		if b.BaseOffset() < r.next || b.LastOffset() < b.BaseOffset() || b.LastOffset() == math.MaxInt64 {
+			return fmt.Errorf("batch of offsets %d to %d where %d or more belongs", b.BaseOffset(), b.LastOffset(), r.next)
 		}
 		s.Note(b.Size(), b.LastOffset(), b.MaxTimestamp(), interval)
 		r.next = b.LastOffset() + 1
