@@ -238,6 +238,41 @@ func TestBombsAreRefusedWithinTheCap(t *testing.T) {
 	}
 }
 
+// What is larger than is kept at once is counted first: a bomb takes no more than that, and what is within the cap is all
+// there.
+func TestManyBytesAreCountedBeforeTheyAreKept(t *testing.T) {
+	value := make([]byte, 3*keptAtOnce)
+	for i := range value {
+		value[i] = byte(i >> 16)
+	}
+	for _, c := range codecs {
+		if c == None {
+			continue
+		}
+		b := NewBuilder(c).Add(now, []byte("k"), value).Bytes()
+		r := clientRules()
+		r.MaxBatchBytes, r.Compression = 0, None
+		var p Prepared
+		if err := p.Prepare(bytes.Clone(b), r); err != nil {
+			t.Fatalf("%v: %v", c, err)
+		}
+		checkPrepared(t, &p)
+		for rec := range Batch(p.Bytes).Records(0) {
+			if !bytes.Equal(rec.Value, value) {
+				t.Errorf("%v: the value is another", c)
+			}
+		}
+		r.MaxDecompressedBytes = 2 * keptAtOnce
+		p = Prepared{}
+		if k := kindOf(t, p.Prepare(b, r)); k != Bomb {
+			t.Errorf("%v: %v", c, k)
+		}
+		if cap(p.raw) > 2*keptAtOnce {
+			t.Errorf("%v: a bomb took %d MiB", c, cap(p.raw)>>20)
+		}
+	}
+}
+
 func TestAStreamHasNoMoreThanItsRecords(t *testing.T) {
 	// A record that is larger than any piece, one that ends where a piece does, and small ones.
 	for _, c := range codecs {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/binary"
+	"slices"
 )
 
 // NeedsDecompression reports from headers alone whether Prepare has to compress, decompress or convert records: work
@@ -91,19 +92,46 @@ func (p *Prepared) recode(b Batch, r *Rules, w *walk, target Codec) error {
 	return nil
 }
 
+// keptAtOnce is how many decompressed bytes are kept as they come. More are counted first: so a bomb, which is above the
+// budget, does not take what the budget would let it have.
+const keptAtOnce = 8 << 20
+
 // decompress returns the records of b as they are, or in p.raw.
 func (p *Prepared) decompress(b Batch) ([]byte, error) {
 	if b.Codec() == None {
 		return b.records(), nil
 	}
+	size, err := p.unpack(b, keptAtOnce)
+	if err == nil && size > len(p.raw) {
+		p.budget += size
+		p.raw = slices.Grow(p.raw[:0], size)
+		_, err = p.unpack(b, size)
+	}
+	return p.raw, err
+}
+
+// unpack decompresses the records of b, of which it keeps most bytes in p.raw, and returns their size.
+func (p *Prepared) unpack(b Batch, most int) (size int, err error) {
 	f, err := p.open(b.Codec(), b.records(), currentMagic)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	p.raw, err = f.rest(p.raw[:0])
+	p.raw = p.raw[:0]
+	for len(p.raw) < most && f.fill() {
+		p.raw = append(p.raw, f.buf...)
+		f.buf = nil
+	}
+	size = len(p.raw)
+	for f.fill() {
+		size += len(f.buf)
+		f.buf = nil
+	}
 	p.budget = f.left
+	if f.err != nil {
+		err = f.err
+	}
 	f.release()
-	return p.raw, err
+	return size, err
 }
 
 // renumber encodes the records of b, which a walk has found good, anew in p.fresh: with deltas 0, 1, 2, ... and, where
