@@ -136,16 +136,15 @@ func (p *produceRequest) append() {
 
 // appendPart hands a partition's batch to its log, or returns why not.
 func (p *produceRequest) appendPart(t *produceTopic, part *producePart, now int64) int16 {
-	switch {
-	case p.acks < -1 || p.acks > 1:
-		return kerr.InvalidRequiredAcks.Code
-	case t.topic == nil:
+	if t.topic == nil {
 		return unknownTopic(p.r.Version >= 13)
 	}
 	at := t.topic.Partition(part.index)
 	switch {
 	case at == nil:
 		return kerr.UnknownTopicOrPartition.Code
+	case p.acks < -1 || p.acks > 1:
+		return kerr.InvalidRequiredAcks.Code
 	case t.topic.Internal:
 		return kerr.InvalidTopicException.Code
 	case at.Log == nil:
