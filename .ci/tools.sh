@@ -61,13 +61,13 @@ ask_all() {
 
   ask console-producer console-producer "${b[@]}" --topic lines <<<"$lines"
   ask console-producer-keys console-producer "${b[@]}" --topic keys --reader-property parse.key=true --compression-codec zstd <<<"$(paste <(seq 100) <(seq -f 'v%g' 100))"
-  KAFKA_LOG_LEVEL=off kafka console-consumer "${b[@]}" --topic lines --from-beginning --max-messages 1000 --timeout-ms 30000 >"$out/console-consumer" 2>/dev/null
+  KAFKA_LOG_LEVEL=off kafka console-consumer "${b[@]}" --topic lines --group lines --from-beginning --max-messages 1000 --timeout-ms 30000 >"$out/console-consumer" 2>/dev/null
   ask console-consumer-group console-consumer "${b[@]}" --topic keys --group console --from-beginning --max-messages 100 --timeout-ms 30000 \
     --formatter-property print.key=true --formatter-property print.partition=true --formatter-property print.offset=true
 
   ask verifiable-producer verifiable-producer "${b[@]}" --topic verified --max-messages 1000 --repeating-keys 10 --acks -1
   ask verifiable-consumer verifiable-consumer "${b[@]}" --topic verified --group-id verified --max-messages 1000 --verbose
-  ask producer-perf-test producer-perf-test "${b[@]}" --topic perf --num-records 50000 --record-size 500 --throughput -1
+  ask producer-perf-test producer-perf-test "${b[@]}" --topic perf --num-records 50000 --record-size 500 --throughput -1 --reporting-interval 600000
   ask consumer-perf-test consumer-perf-test "${b[@]}" --topic perf --num-records 50000 --group perf
 
   ask consumer-groups-list consumer-groups "${b[@]}" --list --state
@@ -99,7 +99,7 @@ normalise() {
     sed -E -i \
       -e 's/^[0-9]+ (\[.*\] (WARN|ERROR))/\1/; /^\tat /d' \
       -e 's/127\.0\.0\.1:[0-9]+/ADDR/g' \
-      -e 's/\b[A-Za-z0-9_-]{22}\b/ID/g; s/console-consumer-[0-9]+/console-consumer-N/g' \
+      -e 's/\b[A-Za-z0-9_-]{22}\b/ID/g' \
       -e 's/"timestamp":[0-9]+/"timestamp":T/; s/"avg_throughput":[0-9.]+/"avg_throughput":N/' "$f"
   done
   for list in consumer-groups-list groups-list get-offsets delete-records; do

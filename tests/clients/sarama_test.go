@@ -214,9 +214,10 @@ func TestSaramaAdminDoesWhatItSays(t *testing.T) {
 		must("create", a.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: 1}, false))
 		must("more partitions", a.CreatePartitions(topic, 2, nil, false))
 		must("alter config", a.AlterConfig(sarama.TopicResource, topic, map[string]*string{"segment.bytes": &size}, false))
-		got, err := a.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: topic, ConfigNames: []string{"segment.bytes"}})
-		must("describe config", err)
-		if len(got) != 1 || got[0].Value != size {
+		got, err := a.DescribeConfigs([]*sarama.ConfigResource{{Type: sarama.TopicResource, Name: topic, ConfigNames: []string{"segment.bytes"}}},
+			sarama.DescribeConfigsOptions{IncludeSynonyms: true, IncludeDocumentation: true})
+		must("describe configs", err)
+		if len(got) != 1 || len(got[0].Configs) != 1 || got[0].Configs[0].Value != size {
 			t.Errorf("segment.bytes: %+v", got)
 		}
 		topics, err := a.ListTopics()
