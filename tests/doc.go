@@ -5,6 +5,7 @@
 //	broker   a zurau process for a test: built, started, killed, started again (not a test by itself)
 //	clients  franz-go, sarama and kafka-go against a zurau process
 //	kill     a zurau process that is killed while it is written to
+//	embed    the programs of the README that embed the engine, or a broker
 //	readers  clients that read slowly, or never, among others
 //
 // All of them run in `go test ./...`, with nothing but Go installed. They wait for events (the broker's ready line, an

@@ -69,6 +69,33 @@ func TestTheTestsThatThePagesNameExist(t *testing.T) {
 	}
 }
 
+// program is a Go program of a page.
+var program = regexp.MustCompile("(?s)```go\n(.*?)```")
+
+func TestTheProgramsOfTheReadmeAreCompiledAsTheyStand(t *testing.T) {
+	examples := flat(read(t, "tests/embed/example_test.go"))
+	found := program.FindAllStringSubmatch(read(t, "README.md"), -1)
+	if len(found) == 0 {
+		t.Error("README.md has no program")
+	}
+	for _, m := range found {
+		if !strings.Contains(examples, flat(m[1])) {
+			t.Errorf("not in tests/embed:\n%s", m[1])
+		}
+	}
+}
+
+// flat takes the indentation off the lines of a program, and lines that have nothing else.
+func flat(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
 func pages(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(root, "*.md"))
