@@ -120,10 +120,10 @@ func TestABatchLargerThanASegmentIsRefused(t *testing.T) {
 // that must unpack them, and memory stays flat.
 func TestBombsAreRefusedAndMemoryStaysFlat(t *testing.T) {
 	r := newGroupRig(t)
-	r.createN("kept", 1, "max.message.bytes", "10000000")
-	r.createN("unpacked", 1, "max.message.bytes", "10000000", "compression.type", "uncompressed")
+	r.create("kept")
+	r.create("unpacked", "compression.type", "uncompressed")
 	r.create("good")
-	huge := make([]byte, 200<<20) // above the 160 MB that 10 MB may become
+	huge := make([]byte, 80<<20) // above the 64 MiB that a batch may become
 	copy(huge, rawRecord(0, ""))
 	bombs := map[record.Codec][]byte{}
 	for _, codec := range []record.Codec{record.Gzip, record.LZ4, record.Zstd} {
