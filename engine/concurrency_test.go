@@ -15,7 +15,7 @@ import (
 // of the same logs at once.
 func TestEverythingAtOnce(t *testing.T) {
 	appends := 100
-	if long {
+	if long() {
 		appends = 20_000
 	}
 	for _, h := range ways {

@@ -177,7 +177,7 @@ func (c *crowd) read(l *crowdLog, rng *rand.Rand) error {
 
 func TestManyClientsLoseNothingInACutAtAnyMoment(t *testing.T) {
 	appends, rate, rounds := 500, 40, 1
-	if long {
+	if long() {
 		appends, rate, rounds = 1500, 40, 6
 	}
 	for i, h := range ways {

@@ -12,7 +12,7 @@ import (
 )
 
 // long says that the tests may take minutes.
-var long = os.Getenv("ZURAU_LONG") == "1"
+func long() bool { return os.Getenv("ZURAU_LONG") == "1" }
 
 // A cut is a disk after a power cut, and how many events there were before and after it.
 type cut struct {
@@ -199,7 +199,7 @@ func (k *cuts) rules() error {
 
 func TestACutBeforeAnyDiskCallKeepsWhatWasPromised(t *testing.T) {
 	n := 11
-	if long {
+	if long() {
 		n = 1
 	}
 	for i, h := range ways {

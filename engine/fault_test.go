@@ -27,7 +27,7 @@ func failing(disk *fs.Crash, n int64, fault error) (calls *atomic.Int64, what *a
 
 // stride is how many calls the enumerations go on by: all when there is time, primes that differ else.
 func stride(short int64) int64 {
-	if long {
+	if long() {
 		return 1
 	}
 	return short

@@ -144,6 +144,9 @@ func (l *Log) readOnce(offset int64, maxBytes int, whole, noWait bool) (r Range,
 	if p := l.corrupt.Load(); p != nil {
 		return r, nil, offline(*p)
 	}
+	if p := l.w.closed.Load(); p != nil {
+		return r, nil, fmt.Errorf("read %s: %w", l.name, *p)
+	}
 	if offset < r.LogStartOffset || offset > h.offset {
 		if offset > h.offset && offset <= l.LogEndOffset() {
 			return r, nil, nil // appended, and not yet to be read
