@@ -22,6 +22,11 @@ step_race() {
   ZURAU_BINARY=$tmp/zurau GORACE="halt_on_error=1" go test ./tests/clients ./tests/kill ./tests/readers
 }
 
+# A library must work where there is one processor, and so must the broker.
+step_single() {
+  GOMAXPROCS=1 go test -cpu 1 -count=1 ./engine ./engine/fs ./netio ./replication/... ./server/... ./uring ./tests/clients ./tests/kill
+}
+
 # giouring needs a linker flag, so the comparison is a module of its own.
 step_ring() { (cd uring/giouringcheck && go vet ./... && go test -ldflags=-checklinkname=0 ./...); }
 
