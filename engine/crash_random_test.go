@@ -206,6 +206,53 @@ func TestManyClientsLoseNothingInACutAtAnyMoment(t *testing.T) {
 	}
 }
 
+// Zeros are laid ahead of the small commits of a direct log: in flight beside its records, cut at its rolls, and in the
+// way of a recovery.
+func TestZerosLaidAheadCostNothingInACut(t *testing.T) {
+	for i, h := range ways[2:] {
+		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
+			seed := uint64(700 + i)
+			k := &cuts{disk: crashDisk(seed), a: &account{}}
+			e := open(t, crashOptions(k.disk, h))
+			cfg := crashConfig(h, true)
+			cfg.SegmentBytes = 5 << 20 / 2
+			l, err := e.Create(Name{"zeros", 0}, [16]byte{}, cfg)
+			must(t, err)
+			var mode atomic.Int64
+			mode.Store(1)
+			k.randomly(seed, 80)
+			var all sync.WaitGroup
+			for j := range 3 {
+				all.Add(1)
+				go func() {
+					defer all.Done()
+					c := client{a: k.a, log: l, rng: rand.New(rand.NewPCG(seed, uint64(j))), mode: &mode, tag: fmt.Sprint(j),
+						producer: int64(j), pad: 30_000}
+					for range 100 {
+						if err := c.send(); err != nil {
+							t.Error(err)
+						}
+						c.look()
+					}
+				}()
+			}
+			all.Wait()
+			// A write of records has at most one block more before them and one behind.
+			if n := k.disk.Counts(); n.WrittenBytes < l.Size()+int64(2*n.Writes*fs.BlockSize) {
+				t.Errorf("no zeros were laid: %+v, the log has %d bytes", n, l.Size())
+			}
+			must(t, e.Close())
+			k.disk.SetHook(nil)
+			k.take(fs.DropUnflushed, "after an orderly stop")
+			t.Logf("seed %d: %d segments, %d cuts", seed, l.Segments(), len(k.all))
+			if err := errors.Join(append(k.verify(h, 3), k.rules())...); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
 // randomly takes cuts before one call in rate.
 func (k *cuts) randomly(seed uint64, rate int) {
 	var mu sync.Mutex

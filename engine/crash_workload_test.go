@@ -83,13 +83,14 @@ type client struct {
 	producer int64 // -1: plain
 	sequence int32
 	n        int
+	pad      int // most bytes beside a record; 0 is 600
 }
 
 // send appends a batch, sometimes twice if the producer is idempotent, and waits for the answers.
 func (c *client) send() error {
 	c.n++
 	id, n := fmt.Sprintf("%s.%d", c.tag, c.n), 1+c.rng.IntN(3)
-	p := batchOf(id, n, c.rng.IntN(600), testNow-int64(c.rng.IntN(100_000)), c.producer, c.sequence)
+	p := batchOf(id, n, c.rng.IntN(orDefault(c.pad, 600)), testNow-int64(c.rng.IntN(100_000)), c.producer, c.sequence)
 	times := 1
 	if c.producer >= 0 {
 		c.sequence += int32(n)
