@@ -77,13 +77,19 @@ type client struct {
 
 func (b *broker) dial() client {
 	b.t.Helper()
-	c, err := net.Dial("tcp", b.Addrs()[0].String())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	c := dial(b.t, b.Server)
 	b.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func dial(t testing.TB, s *server.Server) client {
+	t.Helper()
+	c, err := net.Dial("tcp", s.Addrs()[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
 	c.SetDeadline(time.Now().Add(30 * time.Second)) // a test that hangs says where
-	return client{b.t, c}
+	return client{t, c}
 }
 
 func (c client) send(req kmsg.Request) {
