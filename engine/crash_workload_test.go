@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -229,5 +228,3 @@ func switchMode(h how, c *client) error {
 	c.log.SetConfig(crashConfig(h, c.mode.Load()%2 == 1))
 	return nil
 }
-
-var errCut = errors.New("power cut")

@@ -225,7 +225,7 @@ func (e *Engine) fail(err error) {
 	}
 	e.log.Error("log directory goes offline", "dir", e.opt.Dir, "error", err)
 	if e.opt.OnFailure != nil {
-		e.opt.OnFailure(err)
+		go e.opt.OnFailure(err) // whoever failed may hold locks
 	}
 }
 

@@ -28,7 +28,7 @@ type Options struct {
 	// it were acknowledged. It must not block.
 	OnAdvance func(*Log)
 
-	// OnFailure is called once when the directory goes offline. It must not block.
+	// OnFailure is called once when the directory goes offline, on a goroutine of its own.
 	OnFailure func(error)
 
 	// Writers is the number of goroutines that write for async logs; 0 is one for each CPU, 4 at most.
