@@ -51,13 +51,13 @@ serve_kafka() {
 step_commands() {
   local line
   mkfifo "$tmp/out"
-  (cd "$root" && exec go run ./tools/zurau serve --listen 127.0.0.1:0 --data "$tmp/data") >"$tmp/out" 2>"$tmp/log" &
+  setsid go run ./tools/zurau serve --listen 127.0.0.1:0 --data "$tmp/data" >"$tmp/out" 2>"$tmp/log" &
   pid=$!
-  started $pid
+  started -$pid
   read -r line <"$tmp/out" || { cat "$tmp/log" >&2; fail "go run ./tools/zurau serve"; }
   say "go run ./tools/zurau serve: $line"
-  kill -INT "$(pgrep -P $pid)" # go run has the broker as its child
-  stop $pid INT || true
+  stop -$pid INT || true # go run, which then always fails, and the broker, its child
+  [ -e "$tmp/data/.kafka_cleanshutdown" ] || { cat "$tmp/log" >&2; fail "the broker did not end in order"; }
   grep -q level=ERROR "$tmp/log" && { cat "$tmp/log" >&2; fail "errors in the broker's log"; }
   built
   serve "$tmp/own"

@@ -6,7 +6,9 @@ missing() { has "$1" || packages+=("$2"); }
 step_install() {
   local packages=()
   missing kcat kcat
-  missing curl curl
+  missing gcc gcc
+  missing gcc libc6-dev # the race detector is C
+  missing diff diffutils
   python3 -c 'import venv, ensurepip' 2>/dev/null || packages+=(python3 python3-venv)
   if [ -e "$shared/oracle/kafka" ]; then
     missing java default-jdk-headless

@@ -37,15 +37,16 @@ say() { printf -- '--- %s\n' "$*"; }
 # skip MESSAGE...: says why a step, or a part of it, does nothing here.
 skip() { printf -- '--- skipped: %s\n' "$*"; }
 
-# started PID: to be stopped at the end of the step.
+# started PID, or -PID where it was started by setsid: to be stopped at the end of the step.
 started() { running="$running $1"; }
 
-# stop PID [SIGNAL]: ends a process that this run has started, waits for it, and returns its exit status.
+# stop PID [SIGNAL]: ends a process that this run has started, waits for it, and returns its exit status. With -PID it is
+# the process and its children, where it was started by setsid.
 stop() {
   running=" $running "
   running=${running/ $1 / }
-  kill -"${2:-TERM}" "$1" 2>/dev/null || true
-  wait "$1" 2>/dev/null
+  kill -"${2:-TERM}" -- "$1" 2>/dev/null || true
+  wait "${1#-}" 2>/dev/null
 }
 
 stop_all() {
@@ -67,7 +68,7 @@ has() {
 # oracle: whether Apache Kafka can be asked. Says so where not.
 oracle() {
   [ -e "$shared/oracle/kafka" ] && return
-  skip "no oracle: $1 is compared with Apache Kafka where ../shared/oracle is there"
+  skip "$1: this asks Apache Kafka by ../shared/oracle, which is not here"
   return 1
 }
 
