@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -33,26 +32,6 @@ type writing struct {
 
 	planted planted
 }
-
-// planted are bugs that the tests of the crash tests put in. Nothing else sets them, and only before the first append.
-type planted struct {
-	early   bool // an acknowledgement leaves before the flush
-	doubled bool // a duplicate is acknowledged before the original is flushed
-}
-
-// answerEarly is the first of them.
-func (l *Log) answerEarly(taken []*run) {
-	for _, r := range taken {
-		for _, a := range r.acks {
-			a.done(a.result)
-		}
-		r.acks = nil
-	}
-}
-
-// flightBytes bounds what of a sync log is written and not flushed at a time. Recovery counts on it: see point.syncFrom.
-// One run may be larger; the promise is taken back before it is written.
-const flightBytes = 16 << 20
 
 // take moves what is left over, and what is pending, to the writer.
 func (l *Log) take() []*run {
@@ -86,31 +65,6 @@ func (e *Engine) write(l *Log) {
 	l.w.taken = taken[:0]
 	l.leave()
 }
-
-// turn returns how many of the runs are written through the page cache before the next flush: at least one that is not
-// direct, and for a sync log no more than may be in flight.
-func (l *Log) turn(taken []*run) (n int) {
-	bytes, sync := 0, l.config.Load().Sync()
-	for n < len(taken) && !taken[n].seg.Direct() {
-		if bytes += len(taken[n].buf); n > 0 && sync && bytes > flightBytes {
-			break
-		}
-		n++
-	}
-	return n
-}
-
-// unpromise takes back, durably, that the log is in sync mode, before a write that is not or is larger than what may be
-// in flight.
-func (l *Log) unpromise() error {
-	if l.w.syncFrom.Swap(-1) < 0 {
-		return nil
-	}
-	return l.e.writeCheckpoints()
-}
-
-// promise says that from here on nothing is written before what precedes it is flushed. A checkpoint makes it known.
-func (l *Log) promise(offset int64) { l.w.syncFrom.CompareAndSwap(-1, offset) }
 
 // leave ends a writer's turn: the log goes to whoever has the next work with it.
 func (l *Log) leave() {
@@ -264,62 +218,6 @@ func (l *Log) changeView(change func([]*segment.Segment) []*segment.Segment) {
 			return
 		}
 	}
-}
-
-// makeFolder makes the log's folder.
-func (l *Log) makeFolder() error {
-	if err := l.e.fs.MkdirAll(l.dir); err != nil {
-		return err
-	}
-	l.w.made.Store(true)
-	l.w.folder.Store(true)
-	l.w.named.Add(1)
-	return nil
-}
-
-// seal ends the segment before r's: its index entries go to their files, and the producers' state at its end beside
-// it. A sync log's bytes are flushed already; an async log's are by the next flush, which closes the descriptor.
-func (l *Log) seal(r *run) error {
-	segs := *l.view.Load()
-	if len(segs) > 0 {
-		last := segs[len(segs)-1]
-		if err := last.SealIndexes(); err != nil {
-			return err
-		}
-		if err := last.Trim(); err != nil {
-			return err
-		}
-		l.dropZeros()
-	}
-	if !l.w.made.Load() {
-		if err := l.makeFolder(); err != nil {
-			return err
-		}
-	}
-	name := segment.Name(l.dir, r.seg.Base, segment.SnapshotSuffix)
-	if err := l.writeFile(name, r.snapshot); err != nil {
-		return err
-	}
-	return l.writeEpochs()
-}
-
-// writeFile replaces a small file of the folder. A crash may leave it short or stale: its reader checks it.
-func (l *Log) writeFile(name string, b []byte) error {
-	l.w.files.Lock()
-	defer l.w.files.Unlock()
-	f, err := l.e.fs.Open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
-	if err != nil {
-		return err
-	}
-	err = f.Write(b, 0, false)
-	if err == nil {
-		err = f.Datasync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	l.w.named.Add(1)
-	return err
 }
 
 // acknowledge answers the appends of the runs and gives their memory back.

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"os"
+
+	"github.com/zurau/zurau/engine/segment"
+)
+
+// makeFolder makes the log's folder.
+func (l *Log) makeFolder() error {
+	if err := l.e.fs.MkdirAll(l.dir); err != nil {
+		return err
+	}
+	l.w.made.Store(true)
+	l.w.folder.Store(true)
+	l.w.named.Add(1)
+	return nil
+}
+
+// seal ends the segment before r's: its index entries go to their files, and the producers' state at its end beside
+// it. A sync log's bytes are flushed already; an async log's are by the next flush, which closes the descriptor.
+func (l *Log) seal(r *run) error {
+	segs := *l.view.Load()
+	if len(segs) > 0 {
+		last := segs[len(segs)-1]
+		if err := last.SealIndexes(); err != nil {
+			return err
+		}
+		if err := last.Trim(); err != nil {
+			return err
+		}
+		l.dropZeros()
+	}
+	if !l.w.made.Load() {
+		if err := l.makeFolder(); err != nil {
+			return err
+		}
+	}
+	name := segment.Name(l.dir, r.seg.Base, segment.SnapshotSuffix)
+	if err := l.writeFile(name, r.snapshot); err != nil {
+		return err
+	}
+	return l.writeEpochs()
+}
+
+// writeFile replaces a small file of the folder. A crash may leave it short or stale: its reader checks it.
+func (l *Log) writeFile(name string, b []byte) error {
+	l.w.files.Lock()
+	defer l.w.files.Unlock()
+	f, err := l.e.fs.Open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	err = f.Write(b, 0, false)
+	if err == nil {
+		err = f.Datasync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	l.w.named.Add(1)
+	return err
+}

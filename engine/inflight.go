@@ -1,0 +1,46 @@
+package engine
+
+// flightBytes bounds what of a sync log is written and not flushed at a time. Recovery counts on it: see point.syncFrom.
+// One run may be larger; the promise is taken back before it is written.
+const flightBytes = 16 << 20
+
+// turn returns how many of the runs are written through the page cache before the next flush: at least one that is not
+// direct, and for a sync log no more than may be in flight.
+func (l *Log) turn(taken []*run) (n int) {
+	bytes, sync := 0, l.config.Load().Sync()
+	for n < len(taken) && !taken[n].seg.Direct() {
+		if bytes += len(taken[n].buf); n > 0 && sync && bytes > flightBytes {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// unpromise takes back, durably, that the log is in sync mode, before a write that is not or is larger than what may be
+// in flight.
+func (l *Log) unpromise() error {
+	if l.w.syncFrom.Swap(-1) < 0 {
+		return nil
+	}
+	return l.e.writeCheckpoints()
+}
+
+// promise says that from here on nothing is written before what precedes it is flushed. A checkpoint makes it known.
+func (l *Log) promise(offset int64) { l.w.syncFrom.CompareAndSwap(-1, offset) }
+
+// planted are bugs that the tests of the crash tests put in. Nothing else sets them, and only before the first append.
+type planted struct {
+	early   bool // an acknowledgement leaves before the flush
+	doubled bool // a duplicate is acknowledged before the original is flushed
+}
+
+// answerEarly is the first of them.
+func (l *Log) answerEarly(taken []*run) {
+	for _, r := range taken {
+		for _, a := range r.acks {
+			a.done(a.result)
+		}
+		r.acks = nil
+	}
+}
