@@ -52,6 +52,7 @@ A format for --format may hold:
 	fl.StringVar(&f.group, "group", "", "consumer group to read as a member of")
 	fl.Int64Var(&f.count, "count", 0, "stop after `N` records")
 	fl.Int32SliceVar(&f.partitions, "partition", nil, "partitions to read, `N,...` (default all)")
+	fl.Lookup("partition").DefValue = "" // not "[]" beside what was said
 	fl.StringVar(&f.format, "format", "", "what to print of a record (see above)")
 	fl.BoolVar(&f.raw, "raw", false, "print values and nothing between them")
 	fl.StringVar(&f.keySeparator, "key-separator", "", "print the key and this `STRING` before the value")

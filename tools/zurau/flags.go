@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const (
@@ -24,6 +26,7 @@ type brokerFlags struct {
 
 func (f *brokerFlags) add(c *cobra.Command) {
 	c.Flags().StringSliceVarP(&f.bootstrap, "bootstrap-server", "b", []string{defaultBroker}, "`HOST:PORT,...` of brokers to ask first")
+	c.Flags().Lookup("bootstrap-server").DefValue = defaultBroker // without the brackets of a list
 	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long to wait for an answer")
 	c.Flags().BoolVar(&f.json, "json", false, "print JSON, one object a line")
 }
@@ -50,16 +53,37 @@ func (f *brokerFlags) seeds() ([]string, error) {
 	return seeds, nil
 }
 
+// badFlag says of a flag's value what was expected, where pflag says how it failed to parse it.
+func badFlag(_ *cobra.Command, err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return usageError{err}
+	}
+	want := "a " + bad.GetFlag().Value.Type()
+	switch kind := bad.GetFlag().Value.Type(); {
+	case kind == "duration":
+		want = "a duration such as 500ms, 30s or 2m"
+	case kind == "int32Slice":
+		want = "whole numbers, N,..."
+	case strings.HasPrefix(kind, "int"):
+		want = "a whole number"
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		want += " that is nearer to 0"
+	}
+	return usagef("--%s %q: want %s", bad.GetFlag().Name, bad.GetValue(), want)
+}
+
 // pair is KEY=VALUE of a flag.
 type pair struct{ key, value string }
 
 // pairs splits the values of a flag at their first "=".
 func pairs(flag string, values []string) ([]pair, error) {
 	var all []pair
-	for _, v := range values {
-		k, v, ok := strings.Cut(v, "=")
+	for _, given := range values {
+		k, v, ok := strings.Cut(given, "=")
 		if !ok || k == "" {
-			return nil, usagef("--%s %q: want KEY=VALUE", flag, k)
+			return nil, usagef("--%s %q: want KEY=VALUE", flag, given)
 		}
 		all = append(all, pair{k, v})
 	}

@@ -12,7 +12,7 @@ func logCommand() *cobra.Command {
 	return group("log", "Show and check the files of logs, offline and read-only", logDumpCommand(), logVerifyCommand())
 }
 
-// atLeastOnePath checks that a command got paths that are there: a name that is mistyped is told before long work.
+// atLeastOnePath checks that a command got paths.
 func atLeastOnePath(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return usagef("%s: the path of a file or directory is missing", named(c))
@@ -35,7 +35,7 @@ func readingProgress(what string, paths []string) *progress {
 	return newProgress(what, "bytes", total)
 }
 
-// exist returns the first error of looking at paths.
+// exist returns the first error of looking at paths: a name that is mistyped is told before long work.
 func exist(paths []string) error {
 	for _, p := range paths {
 		if _, err := os.Stat(p); err != nil {

@@ -52,7 +52,7 @@ func rootCommand() *cobra.Command {
 		serveCommand(), topicCommand(), produceCommand(), consumeCommand(), logCommand())
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(badFlag)
 	return root
 }
 
@@ -63,7 +63,8 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Short: short,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("%s: unknown command %q%s", named(c), args[0], suggestion(c, args[0]))
+				words := strings.TrimPrefix(named(c)+": ", "zurau: ") // the program's own name is said already
+				return usagef("%sunknown command %q%s", words, args[0], suggestion(c, args[0]))
 			}
 			return nil
 		},

@@ -157,6 +157,7 @@ func TestWrongCallsExitWithTwo(t *testing.T) {
 		`produce a --key-separator \q`, "produce a --header x", "consume", "consume a --from nowhere", "consume a --to x",
 		"consume a --to 5 --exit-at-end", "consume a --count 0", "consume a --raw --json", "consume a --format %q", "consume a --group g --partition 1",
 		"consume a -b host:port", "consume a -b :1", "consume a --timeout 0s", "consume a --unknown", "log", "log dump", "log verify --records=x a",
+		"serve --listen x", "serve --listen x:99999", "serve --set x", "serve --log-level x", "serve a b",
 	} {
 		want := exitUsage
 		if words == "topic" || words == "log" {
@@ -165,6 +166,33 @@ func TestWrongCallsExitWithTwo(t *testing.T) {
 		if r := zurau(t, nil, words); r.code != want || want == exitUsage && !strings.Contains(r.errors, "--help") {
 			t.Errorf("zurau %s: exit status %d: %s", words, r.code, r.errors)
 		}
+	}
+}
+
+func TestWrongCallsSayWhatWasWantedInstead(t *testing.T) {
+	for words, want := range map[string]string{
+		"nothing":                           `zurau: unknown command "nothing"`,
+		"topic lost":                        `zurau: topic: unknown command "lost"`,
+		"topic create a --partitions x":     `--partitions "x": want a whole number`,
+		"topic create a --config =x":        `--config "=x": want KEY=VALUE`,
+		"consume a --partition 1,x":         `--partition "1,x": want whole numbers`,
+		"consume a --timeout 3":             `--timeout "3": want a duration such as`,
+		"produce a --partition 99999999999": `--partition "99999999999": want a whole number`,
+		"serve --listen x":                  `--listen "x": want HOST:PORT`,
+		"serve --set x":                     `--set "x": want KEY=VALUE`,
+	} {
+		has(t, zurau(t, nil, words).errors, want)
+	}
+}
+
+func TestAnOutputThatIsFullIsToldOnce(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	must(t, err)
+	defer full.Close()
+	o := newOutput(full)
+	_, err = o.Write(make([]byte, outputBytes+1))
+	if err = o.done(err); err == nil || strings.Count(err.Error(), "no space left") != 1 {
+		t.Errorf("%v", err)
 	}
 }
 

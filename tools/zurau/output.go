@@ -34,7 +34,7 @@ func (o *output) object(v any) error { return o.json.Encode(v) }
 
 // done flushes and returns the first error of the output, joined to err.
 func (o *output) done(err error) error {
-	if ferr := o.Flush(); ferr != nil {
+	if ferr := o.Flush(); ferr != nil && !errors.Is(err, ferr) { // a write may have met it already
 		err = errors.Join(err, fmt.Errorf("write standard output: %w", ferr))
 	}
 	return err

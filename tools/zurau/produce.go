@@ -52,6 +52,7 @@ idempotent, unless --acks is 0 or 1.`,
 	fl.StringVar(&f.compression, "compression", "none", "none, gzip, snappy, lz4 or zstd")
 	fl.StringVar(&f.acks, "acks", "all", "who must have a record before it counts: all (in-sync replicas), 1 (the leader), 0 (nobody)")
 	fl.Int32Var(&f.partition, "partition", -1, "partition to append to (default by the key, else any)")
+	fl.Lookup("partition").DefValue = "0" // not "-1" beside what was said
 	fl.IntVar(&f.recordBytes, "record-bytes", 0, "cut the input into records of `N` bytes instead of lines")
 	fl.IntVar(&f.batchBytes, "batch-bytes", 0, "largest batch in bytes (default the topic's max.message.bytes)")
 	fl.DurationVar(&f.linger, "linger", 5*time.Millisecond, "how long a batch waits for more records")

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -59,6 +61,9 @@ func (f *serveFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := f.check(); err != nil {
+		return err
+	}
 	static, err := f.load(args)
 	if err != nil {
 		return err
@@ -72,7 +77,9 @@ func (f *serveFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("ready %s\n", s.Addrs()[0])
+	if _, err := fmt.Printf("ready %s\n", s.Addrs()[0]); err != nil {
+		log.Warn("could not say that the broker is ready", "error", err)
+	}
 	select {
 	case sig := <-signals:
 		log.Info("stopping", "signal", sig.String())
@@ -91,6 +98,18 @@ func (f *serveFlags) run(c *cobra.Command, args []string) error {
 		cerr = nil
 	}
 	return errors.Join(err, cerr)
+}
+
+// check tells bad usage from bad values, which the table of keys knows.
+func (f *serveFlags) check() error {
+	if f.listen != "" {
+		_, port, err := net.SplitHostPort(f.listen)
+		if _, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil {
+			return usagef("--listen %q: want HOST:PORT", f.listen)
+		}
+	}
+	_, err := pairs("set", f.set)
+	return err
 }
 
 // load reads the configuration.

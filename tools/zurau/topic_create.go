@@ -23,7 +23,7 @@ func topicCreateCommand() *cobra.Command {
 		Use:   "create NAME...",
 		Short: "Create topics",
 		Example: `  zurau topic create orders
-  zurau topic create orders --partitions 6 --replication-factor 3 --config retention.ms=86400000
+  zurau topic create orders --partitions 6 --config retention.ms=86400000
   zurau topic create orders --if-not-exists`,
 		Args: atLeastOne,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args) },
