@@ -113,7 +113,7 @@ func (s *Server) openDir() (metadata.ID, error) {
 		s.dir = s.cfg.LogDirs[0]
 	}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
-		return metadata.ID{}, err
+		return metadata.ID{}, fmt.Errorf("log directory %s: %w", s.dir, err)
 	}
 	m, err := checkpoint.ReadMeta(fs.OS(), s.dir)
 	switch {

@@ -75,7 +75,7 @@ func TestAnUnsupportedConfigurationIsRefused(t *testing.T) {
 		"controller.quorum.voters=0@a:1,1@b:1":    "controller.quorum.voters: 2 voters",
 		"controller.quorum.voters=7@localhost:1":  "controller.quorum.voters: 7@localhost:1, and node.id is",
 		"authorizer.class.name=a.B":               "authorizer.class.name: a.B",
-		"listeners=SSL://127.0.0.1:0":             "listeners: SSL is SSL, and this version serves PLAINTEXT",
+		"listeners=SSL://127.0.0.1:0":             "listeners: the security protocol of SSL is SSL, and this version serves PLAINTEXT alone",
 		"controller.listener.names=PLAINTEXT":     "listeners: all are in controller.listener.names",
 		"advertised.listeners=PLAINTEXT://[::]:1": "advertised.listeners",
 	} {

@@ -45,7 +45,7 @@ func (s *Server) supportedListeners() error {
 	}
 	for _, l := range listeners {
 		if l.Protocol != "PLAINTEXT" {
-			return fmt.Errorf("listeners: %s is %s, and this version serves PLAINTEXT", l.Name, l.Protocol)
+			return fmt.Errorf("listeners: the security protocol of %s is %s, and this version serves PLAINTEXT alone", l.Name, l.Protocol)
 		}
 	}
 	return nil
