@@ -110,7 +110,8 @@ func read(l *engine.Log, offset int64, buf []byte) ([]byte, error) {
 		buf = make([]byte, max(r.Size, readBytes))
 	}
 	buf = buf[:r.Size]
-	if r.Size == 0 {
+	if r.Mem != nil || r.Size == 0 {
+		copy(buf, r.Mem) // then there is no file
 		return buf, nil
 	}
 	if _, err := r.File.ReadAt(buf, r.Position); err != nil {
