@@ -60,7 +60,12 @@ step_commands() {
   [ -e "$tmp/data/.kafka_cleanshutdown" ] || { cat "$tmp/log" >&2; fail "the broker did not end in order"; }
   grep -q level=ERROR "$tmp/log" && { cat "$tmp/log" >&2; fail "errors in the broker's log"; }
   built
+  local began took
+  began=$(date +%s%N)
   serve "$tmp/own"
+  took=$((($(date +%s%N) - began) / 1000000))
+  say "the built binary is ready after $took ms"
+  [ $took -le 1000 ] || fail "a start may take a second"
   seq 1000 >"$tmp/lines"
   "$zurau" topic create -b "$addr" numbers
   "$zurau" produce -b "$addr" numbers "$tmp/lines"

@@ -14,9 +14,11 @@ import (
 // that the broker says it has where it asks.
 func saramas(t *testing.T, test func(t *testing.T, b *broker.Broker, config func() *sarama.Config)) {
 	b := shared(t)
+	t.Cleanup(func() { clean(t, b) }) // the tests have ended then
 	for _, v := range []sarama.KafkaVersion{sarama.V2_8_0_0, sarama.V4_0_0_0, sarama.MaxVersion} {
 		for _, negotiate := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/negotiate=%v", v, negotiate), func(t *testing.T) {
+				t.Parallel() // mostly they wait
 				test(t, b, func() *sarama.Config {
 					c := sarama.NewConfig()
 					c.Version, c.ApiVersionsRequest = v, negotiate
@@ -28,7 +30,6 @@ func saramas(t *testing.T, test func(t *testing.T, b *broker.Broker, config func
 			})
 		}
 	}
-	clean(t, b)
 }
 
 // topicOf names a topic after the test, so that tests of one broker do not meet.
