@@ -19,6 +19,7 @@ package api
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -92,10 +93,13 @@ type fetchRequest struct {
 	full    bool     // every partition is answered for, changed or not
 	want    []wanted
 
-	mu     sync.Mutex
-	denied int16 // a code for all partitions
+	done  atomic.Bool // answered, or about to be; set under mu
+	woken atomic.Bool // there is something to look at that nobody has looked at
+	lost  atomic.Bool // the client has gone
+
+	mu     sync.Mutex // held while a reader waits for a disk: see Wake
+	denied int16      // a code for all partitions
 	got    []fetched
-	done   bool
 	noWait bool // the look must not wait for a disk
 	cold   bool // and so it did not see all
 	asked  bool // a reader is about to look
@@ -117,17 +121,37 @@ func (b *Broker) fetch(r *wire.Request) error {
 	return nil
 }
 
-// turn lets the request go on: step, under the lock, reports whether it is to be answered with what was found last. The
-// answer leaves outside the lock.
+// turn lets the request go on: step, under the lock, reports whether it is to be answered with what was found last.
 func (f *fetchRequest) turn(step func() bool) {
 	f.mu.Lock()
-	if f.done || !step() {
+	f.locked(step)
+	f.rouse()
+}
+
+// locked is a turn under the lock, which it gives up. The answer leaves outside of it.
+func (f *fetchRequest) locked(step func() bool) {
+	if f.done.Load() || !step() {
 		f.mu.Unlock()
 		return
 	}
 	resp := f.answer()
 	f.mu.Unlock()
 	f.r.Send(resp)
+}
+
+// rouse looks at what the request was woken for, unless somebody has the lock: whoever does rouses it afterwards.
+func (f *fetchRequest) rouse() {
+	for f.woken.Load() && !f.done.Load() && f.mu.TryLock() {
+		f.locked(func() bool {
+			f.woken.Store(false)
+			if f.lost.Load() {
+				f.denied = kerr.UnknownServerError.Code // no look at the logs: the answer is nobody's
+				f.look()
+				return true
+			}
+			return !f.asked && f.see(false)
+		})
+	}
 }
 
 // see looks, and reports whether the request is to be answered now. Else it waits, or a reader is about to look, because
@@ -219,12 +243,16 @@ func (f *fetchRequest) wait() {
 	}
 }
 
-// Wake implements partition.Waiter: there is more in p, or p is gone.
+// Wake implements partition.Waiter: there is more in p, or p is gone. It does not wait for the lock, since whoever calls
+// is a writer of the engine, and a reader may hold it as long as a disk takes.
 func (f *fetchRequest) Wake(p *partition.Partition) {
-	f.turn(func() bool {
-		p.Await(f)
-		return !f.asked && f.see(false)
-	})
+	p.Await(f)
+	if f.done.Load() {
+		p.Forget(f) // leave may have been there before
+		return
+	}
+	f.woken.Store(true)
+	f.rouse()
 }
 
 // expire answers with what there is.
@@ -236,18 +264,16 @@ func (f *fetchRequest) expire() {
 	})
 }
 
-// gone ends a request whose client has gone, without a look at the logs.
+// gone ends a request whose client has gone.
 func (f *fetchRequest) gone() {
-	f.turn(func() bool {
-		f.denied = kerr.UnknownServerError.Code
-		f.look()
-		return true
-	})
+	f.lost.Store(true)
+	f.woken.Store(true)
+	f.rouse()
 }
 
 // leave ends the wait. f is locked.
 func (f *fetchRequest) leave() {
-	f.done = true
+	f.done.Store(true)
 	if f.timer != nil {
 		f.timer.Stop()
 	}
