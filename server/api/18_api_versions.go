@@ -6,8 +6,8 @@ package api
 //   - a version that is too new is answered in version 0, with error 35 and this API's own range (KIP-511; server/wire)
 //   - the header of the answer never has tagged fields
 //   - client software name and version are checked from version 3 on: a bad one is INVALID_REQUEST
-//   - version 5 may name a cluster and a node: a request for another one is REBOOTSTRAP_REQUIRED (KIP-1242)
-//   - the answer lists what is served and nothing else; the finalized features are those that it needs
+//   - version 5 may name a cluster and a node, together: a request for another one is REBOOTSTRAP_REQUIRED (KIP-1242)
+//   - the answer lists what is served and nothing else; there are no features to finalize
 
 import (
 	"regexp"
@@ -42,8 +42,15 @@ func (b *Broker) apiVersions(r *wire.Request) error {
 }
 
 func (b *Broker) checkApiVersions(r *wire.Request, req *kmsg.ApiVersionsRequest) int16 {
-	if r.Version >= 3 && (!softwareName.MatchString(req.ClientSoftwareName) || !softwareName.MatchString(req.ClientSoftwareVersion)) {
+	switch {
+	case r.Version >= 3 && (!softwareName.MatchString(req.ClientSoftwareName) || !softwareName.MatchString(req.ClientSoftwareVersion)):
 		return kerr.InvalidRequest.Code
+	case req.ClusterID == nil && req.NodeID == -1: // as before version 5
+		return 0
+	case req.ClusterID == nil || req.NodeID == -1:
+		return kerr.InvalidRequest.Code
+	case *req.ClusterID != b.Metadata.Image().ClusterID || req.NodeID != b.NodeID:
+		return kerr.RebootstrapRequired.Code
 	}
 	return 0
 }
