@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/zurau/zurau/netio"
 )
 
@@ -179,6 +181,9 @@ func (c *Conn) parse(r *Request, frame []byte) error {
 	r.Body, err = h.rest(frame, h.version >= e.flexible, c.clientID)
 	r.ClientID, r.entry = h.clientID, e
 	c.clientID = h.clientID
+	if !e.Overlaps && len(r.Body) > maxBody {
+		return fmt.Errorf("%s of %d bytes, and at most %d are taken", kmsg.NameForKey(r.Key), len(r.Body), maxBody)
+	}
 	return err
 }
 

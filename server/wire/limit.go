@@ -5,7 +5,7 @@ package wire
 // the request's size: 256 MiB here, where Kafka's limit of a frame, 100 MiB, would be gigabytes. Ordinary requests have
 // some kilobytes; a leader's SyncGroup for 10,000 members, or a Metadata that names 100,000 topics, some megabytes.
 //
-// Produce and Fetch read their requests in place and have limits of their own.
+// Handlers that overlap, Produce and Fetch, read their requests in place and have limits of their own.
 const maxBody = 8 << 20
 
 // inlineBody is the size in bytes from which a request is not decoded on an event loop, and not at the same time as another

@@ -57,9 +57,6 @@ func (r *Request) Flexible() bool { return r.entry != nil && r.Version >= r.entr
 
 // Decode parses the body into a request structure. Its error closes the connection, as Kafka does.
 func (r *Request) Decode(into kmsg.Request) error {
-	if len(r.Body) > maxBody {
-		return fmt.Errorf("%s of %d bytes, and at most %d are taken", kmsg.NameForKey(r.Key), len(r.Body), maxBody)
-	}
 	if len(r.Body) > inlineBody {
 		r.conn.table.large.Lock()
 		defer r.conn.table.large.Unlock()
