@@ -18,7 +18,7 @@ import (
 var program string
 
 // long asks for the sizes that the README promises: a million lines and 300 MB.
-var long = os.Getenv("ZURAU_TEST_LONG") != ""
+var long = os.Getenv("ZURAU_LONG") != ""
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "zurau-test")

@@ -122,7 +122,9 @@ func (f *produceFlags) options(c *cobra.Command) ([]kgo.Opt, error) {
 	}
 	switch f.acks {
 	case "all", "-1":
-		opts = append(opts, kgo.RequiredAcks(kgo.AllISRAcks()))
+		// Without the second one a record that was sent once, and whose answer the broker took along, never fails. The first
+		// failure ends the run, so nothing is sent behind a gap for long.
+		opts = append(opts, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.AllowIdempotentProduceCancellation())
 	case "1":
 		opts = append(opts, kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite())
 	case "0":

@@ -54,6 +54,27 @@ func TestAnInterruptedProduceSendsWhatItHasRead(t *testing.T) {
 	has(t, said.String(), "interrupted; 2 records (6 bytes) delivered to topic t")
 }
 
+// Its second record is sent to nobody; like this an idempotent client would wait for its answer for ever.
+func TestAProduceWhoseBrokerGoesAwayEndsWithTheDeliveryTimeout(t *testing.T) {
+	b := serve(t, t.TempDir())
+	b.do("topic create t")
+	in, lines := io.Pipe()
+	ended := make(chan result, 1)
+	go func() { ended <- zurau(t, in, "produce t --delivery-timeout 1s -b "+b.addr) }()
+	_, err := io.WriteString(lines, "one\n")
+	must(t, err)
+	b.do("consume t --count 1") // it is there
+	b.kill()
+	_, err = io.WriteString(lines, "two\n")
+	must(t, err)
+	must(t, lines.Close())
+	r := <-ended
+	if r.code != exitFailed {
+		t.Errorf("exit status %d", r.code)
+	}
+	has(t, r.errors, "topic t: ", "1 record (3 bytes) delivered to topic t, 1 not")
+}
+
 // FuzzCutter: however the input is divided into pieces, the records are the lines.
 func FuzzCutter(f *testing.F) {
 	f.Add([]byte("a\nbb\n\nlast"), uint8(3), uint8(0))
