@@ -2,13 +2,13 @@ package config
 
 // groupKeys are the keys of a group.
 var groupKeys = []Key{
-	{"consumer.assignment.interval.ms", Int, "1000", atLeast(0), Medium, 0, 0, "group.consumer.assignment.interval.ms",
+	{"consumer.assignment.interval.ms", Int, "1000", atLeast(0), Medium, 0, Inert, "group.consumer.assignment.interval.ms",
 		"Time between two computations of the group's assignment."},
 	{"consumer.assignor.offload.enable", Boolean, "true", nil, Medium, 0, Inert | Internal, "group.consumer.assignor.offload.enable",
 		"Whether the assignment is computed off the coordinator's thread."},
-	{"consumer.heartbeat.interval.ms", Int, "5000", atLeast(1), Medium, 0, 0, "group.consumer.heartbeat.interval.ms",
+	{"consumer.heartbeat.interval.ms", Int, "5000", atLeast(1), Medium, 0, Inert, "group.consumer.heartbeat.interval.ms",
 		"Time between two heartbeats of a member."},
-	{"consumer.session.timeout.ms", Int, "45000", atLeast(1), Medium, 0, 0, "group.consumer.session.timeout.ms",
+	{"consumer.session.timeout.ms", Int, "45000", atLeast(1), Medium, 0, Inert, "group.consumer.session.timeout.ms",
 		"Time without heartbeats after which a member is removed."},
 	{"errors.deadletterqueue.copy.record.enable", Boolean, "false", nil, Medium, 0, Inert, "",
 		"Whether the dead-letter topic gets the record itself, or its headers alone."},
