@@ -112,7 +112,7 @@ func (s *Server) openDir() (metadata.ID, error) {
 	if len(s.cfg.LogDirs) > 0 {
 		s.dir = s.cfg.LogDirs[0]
 	}
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+	if err := makeDir(fs.OS(), s.dir); err != nil {
 		return metadata.ID{}, fmt.Errorf("log directory %s: %w", s.dir, err)
 	}
 	m, err := checkpoint.ReadMeta(fs.OS(), s.dir)
