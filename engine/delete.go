@@ -39,6 +39,15 @@ func (e *Engine) Delete(n Name) error {
 	return nil
 }
 
+// SetAside is Delete for a log that is in the way, and whose records nobody has asked to delete: its folder is renamed as
+// Kafka renames such, to <topic>-<partition>.<32 hex digits>-stray, and stays.
+func (e *Engine) SetAside(n Name) error {
+	if l, ok := e.Log(n); ok {
+		l.w.aside.Store(true)
+	}
+	return e.Delete(n)
+}
+
 // deleteFolder lets go of the files, renames the folder so that no start finds it, and takes the log out of the
 // checkpoints: a log of the same name must not inherit a recovery point.
 func (l *Log) deleteFolder() error {
@@ -67,12 +76,20 @@ func (l *Log) renameFolder() error {
 	if !l.w.made.Load() {
 		return nil
 	}
-	gone := filepath.Join(l.e.opt.Dir, l.e.deletedName(l.name))
+	name := l.e.deletedName(l.name)
+	if l.w.aside.Load() {
+		name = l.strayName()
+	}
+	gone := filepath.Join(l.e.opt.Dir, name)
 	if err := l.e.fs.Rename(l.dir, gone); err != nil {
 		return err
 	}
 	if err := l.e.fs.SyncDir(l.e.opt.Dir); err != nil {
 		return err
+	}
+	if l.w.aside.Load() {
+		l.e.log.Warn("set a log aside", "partition", l.name, "folder", gone)
+		return nil
 	}
 	l.e.removeLater(l.config.Load().DeleteDelay, removal{dir: gone})
 	return nil
@@ -86,6 +103,13 @@ const maxFileName = 255
 func (e *Engine) deletedName(n Name) string {
 	end := fmt.Sprintf("-%d.%032x%s", n.Partition, e.deletions.Add(1), deleteSuffix)
 	return n.Topic[:min(len(n.Topic), maxFileName-len(end))] + end
+}
+
+// strayName returns a name for the folder of a log that is set aside: the digits are half of its topic id, and the time,
+// since those of an earlier process are still there.
+func (l *Log) strayName() string {
+	end := fmt.Sprintf("-%d.%x%016x-stray", l.name.Partition, l.id[:8], l.e.opt.Now().UnixNano())
+	return l.name.Topic[:min(len(l.name.Topic), maxFileName-len(end))] + end
 }
 
 // drain waits until no writer has the log and nothing is pending.

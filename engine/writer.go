@@ -19,6 +19,7 @@ type writing struct {
 	identified  atomic.Bool           // partition.metadata is there
 	folder      atomic.Bool           // the folder's own name is not yet durable
 	gone        atomic.Bool           // the folder is renamed for good: the log was deleted
+	aside       atomic.Bool           // and it is to be kept
 	syncFrom    atomic.Int64          // see point
 	closed      atomic.Pointer[error] // why the files are closed
 	files       sync.Mutex            // serialises the small files of the folder

@@ -141,17 +141,18 @@ func (t *Table) put(img *metadata.Image, mt metadata.Topic) {
 	}
 }
 
-// make opens or creates a partition's log. A folder of that name with another topic's id is what a deletion left
-// unfinished: it is removed.
+// make opens or creates a partition's log. A folder of that name with another topic's id may be what a deletion left
+// unfinished, or have come out of a backup: it is set aside, since nobody can tell that its records are not wanted.
 func (t *Table) make(topic *Topic, mp metadata.Partition) *Partition {
 	p := &Partition{Topic: topic, ID: mp.ID}
 	name := engine.Name{Topic: topic.Name, Partition: mp.ID}
 	cfg := engineConfig(topic.Config())
 	l, ok := t.engine.Log(name)
 	if ok && l.TopicID() != topic.ID {
-		t.log.Warn("removing a log of a topic that was deleted", "log", name)
-		if err := t.engine.Delete(name); err != nil {
-			t.log.Error("delete", "log", name, "error", err)
+		t.log.Warn("a log is of another topic than the one of its name", "log", name,
+			"id", metadata.ID(l.TopicID()), "expected", metadata.ID(topic.ID))
+		if err := t.engine.SetAside(name); err != nil {
+			t.log.Error("set aside", "log", name, "error", err)
 			return p
 		}
 		ok = false

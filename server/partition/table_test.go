@@ -3,6 +3,7 @@ package partition
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -125,6 +126,20 @@ func TestAFolderThatADeletionLeftIsNotTheNewTopics(t *testing.T) {
 	topic := r.create("t", 1, 1)
 	if end := topic.Partition(0).Log.LogEndOffset(); end != 0 || topic.Partition(0).Log.TopicID() != [16]byte{1} {
 		t.Errorf("the new topic starts with %d records", end)
+	}
+	r.restart()
+	kept := ""
+	entries, err := r.disk.ReadDir(dir)
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "t-0.") && strings.HasSuffix(entry.Name(), "-stray") {
+			kept = entry.Name()
+		}
+	}
+	if info, err := r.disk.Stat(filepath.Join(dir, kept, "00000000000000000000.log")); kept == "" || err != nil || info.Size() == 0 {
+		t.Errorf("nobody asked to delete what was there, and it is in %q: %v", kept, err)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
