@@ -82,10 +82,15 @@ func (l *Log) namesDurable() bool { return l.w.synced.Load() == l.w.named.Load()
 // syncNames makes the names of files that were created or replaced before the call durable. Two at a time do the work
 // twice: neither returns before a flush of the directory that began after the names it answers for were there.
 func (l *Log) syncNames() error {
-	if err := l.writePartitionMetadata(); err != nil {
+	err := l.writePartitionMetadata()
+	if err != nil && final(err) {
 		return err
 	}
 	named := l.w.named.Load()
+	if err != nil {
+		// No record is lost for want of that file, which is the first to feel a full disk. A checkpoint tries again.
+		l.e.log.Warn("the log does not say yet which topic it is of", "partition", l.name, "error", err)
+	}
 	if l.w.synced.Load() >= named {
 		return nil
 	}

@@ -166,6 +166,15 @@ func (l *Log) Err() error {
 	return nil
 }
 
+// Unreadable returns why nothing of the log is to be read, or nil: its files are corrupt. Where it is the directory that is
+// offline, what is flushed can be read.
+func (l *Log) Unreadable() error {
+	if p := l.corrupt.Load(); p != nil {
+		return offline(*p)
+	}
+	return nil
+}
+
 func (l *Log) limits() segment.Limits {
 	c := l.config.Load()
 	return segment.Limits{Bytes: c.SegmentBytes, IndexBytes: c.IndexBytes, IndexInterval: c.IndexInterval, Shared: l.e.shared}

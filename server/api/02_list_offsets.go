@@ -163,7 +163,7 @@ func partitionAt(topic *partition.Topic, index, epoch int32) (*partition.Partiti
 // offsetAt looks a time up in a log.
 func offsetAt(p *partition.Partition, time int64, consumer bool) (engine.TimeOffset, error) {
 	found := engine.TimeOffset{Timestamp: -1, Offset: -1, LeaderEpoch: -1}
-	err := p.Log.Err()
+	err := p.Log.Unreadable()
 	switch time {
 	case latestTime:
 		found.Offset, found.LeaderEpoch = p.Log.HighWatermark(), p.LeaderEpoch()

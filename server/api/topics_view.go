@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"time"
 
@@ -124,6 +125,9 @@ func (b *Broker) updateFailed(err error) *refusal {
 	}
 	if b.Log != nil {
 		b.Log.Error("the metadata takes no change", "error", err)
+	}
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return refuse(kerr.KafkaStorageError, "%v", err)
 	}
 	return refuse(kerr.UnknownServerError, "%v", err)
 }
