@@ -191,7 +191,7 @@ func (s *Server) listen() (err error) {
 	opts := netio.Options{
 		Loops:               int(n.Loops),
 		MaxFrame:            int(n.RequestMaxBytes),
-		MaxConnections:      unlessUnlimited(n.MaxConnections),
+		MaxConnections:      connectionLimit(n.MaxConnections),
 		MaxConnectionsPerIP: unlessUnlimited(n.MaxConnectionsPerIP),
 		IdleTimeout:         time.Duration(n.IdleMs) * time.Millisecond,
 		MaxPending:          int(n.PendingRequests),

@@ -1,0 +1,30 @@
+package server
+
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+// connectionLimit returns how many connections may be open, 0 for any number: what max.connections says, and half of the
+// descriptors that the process may have at most. The other half is the logs': one that cannot open its next segment takes
+// the whole directory offline, and clients must not be able to bring that about by connecting.
+func connectionLimit(configured int32) int {
+	var files unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) != nil {
+		files.Cur = math.MaxUint64
+	}
+	return connectionsWithin(configured, files.Cur)
+}
+
+// connectionsWithin is connectionLimit where the process may have so many descriptors.
+func connectionsWithin(configured int32, files uint64) int {
+	half := max(files/2, 1)
+	switch {
+	case uint64(configured) <= half:
+		return unlessUnlimited(configured)
+	case half >= math.MaxInt32:
+		return 0
+	}
+	return int(half)
+}
