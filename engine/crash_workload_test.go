@@ -82,7 +82,8 @@ type client struct {
 	producer int64 // -1: plain
 	sequence int32
 	n        int
-	pad      int // most bytes beside a record; 0 is 600
+	firm     int64 // mode in which something was acknowledged: then everything before is flushed, what async left too
+	pad      int   // most bytes beside a record; 0 is 600
 }
 
 // send appends a batch, sometimes twice if the producer is idempotent, and waits for the answers.
@@ -115,12 +116,15 @@ func (c *client) send() error {
 	if err := failed.Load(); err != nil {
 		return *err
 	}
+	if c.mode.Load() == mode {
+		c.firm = mode
+	}
 	return nil
 }
 
 // look records what a reader may see.
 func (c *client) look() {
-	if mode := c.mode.Load(); mode%2 == 1 {
+	if mode := c.mode.Load(); mode%2 == 1 && c.firm == mode {
 		if h := c.log.HighWatermark(); c.mode.Load() == mode {
 			c.a.add(event{kind: seen, log: c.log.name, offset: h})
 		}
@@ -131,10 +135,13 @@ func (c *client) look() {
 // It stops at the first error.
 func script(e *Engine, h how, a *account, seed uint64, plant planted) error {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	logs := []*client{
-		newClient(e, a, "sync", crashConfig(h, true), rng, 7, plant),
-		newClient(e, a, "async", crashConfig(h, false), rng, 8, plant),
-		newClient(e, a, "plain", crashConfig(h, true), rng, -1, plant),
+	var logs []*client
+	for i, topic := range []string{"sync", "async", "plain"} {
+		c, err := newClient(e, a, topic, crashConfig(h, i != 1), rng, []int64{7, 8, -1}[i], plant)
+		if err != nil {
+			return err
+		}
+		logs = append(logs, c)
 	}
 	steps := []func() error{
 		e.Checkpoint,
@@ -165,17 +172,17 @@ func script(e *Engine, h how, a *account, seed uint64, plant planted) error {
 	return nil
 }
 
-func newClient(e *Engine, a *account, topic string, cfg Config, rng *rand.Rand, producer int64, plant planted) *client {
+func newClient(e *Engine, a *account, topic string, cfg Config, rng *rand.Rand, producer int64, plant planted) (*client, error) {
 	l, err := e.Create(Name{topic, 0}, [16]byte{1}, cfg)
 	if err != nil {
-		panic(err)
+		return nil, err
 	}
 	l.w.planted = plant
 	c := &client{a: a, log: l, rng: rng, mode: new(atomic.Int64), tag: topic, producer: producer}
 	if cfg.Sync() {
 		c.mode.Add(1)
 	}
-	return c
+	return c, nil
 }
 
 // retire keeps two segments' worth of a log.

@@ -26,25 +26,32 @@ func (l *Log) flushWritten() error {
 	if err := l.Err(); err != nil {
 		return err
 	}
+	return l.onceFlushing(func() error { return l.flushLocked(l.high.Load()) }) // Truncate lowers it, under the lock
+}
+
+// flushTo puts everything below m, which is written, on stable storage.
+func (l *Log) flushTo(m *mark) error {
+	return l.onceFlushing(func() error { return l.flushLocked(m) })
+}
+
+// onceFlushing runs what flushes files of the log, one at a time. An error takes the directory offline before the next
+// one may begin: the kernel reports a failed flush once, and a second one would succeed without having written what the
+// first one lost.
+func (l *Log) onceFlushing(flush func() error) error {
 	l.flushing.Lock()
-	err := l.flushLocked(l.high.Load()) // read under the lock: Truncate lowers it
-	l.flushing.Unlock()
-	if err != nil {
+	defer l.flushing.Unlock()
+	if err := l.e.failed(); err != nil {
+		return offline(err)
+	}
+	if err := flush(); err != nil {
 		l.e.fail(err)
 		return offline(err)
 	}
 	return nil
 }
 
-// flushTo puts everything below m, which is written, on stable storage. All segments that were written since the last
-// flush are flushed, then the names of files that are new, then the mark moves. The error is final: the caller takes
-// the directory offline.
-func (l *Log) flushTo(m *mark) error {
-	l.flushing.Lock()
-	defer l.flushing.Unlock()
-	return l.flushLocked(m)
-}
-
+// flushLocked flushes all segments that were written since the last flush, then the names of files that are new, and
+// then moves the mark. The caller holds flushing.
 func (l *Log) flushLocked(m *mark) error {
 	from := l.flushed.Load()
 	if from.offset >= m.offset {
@@ -79,9 +86,18 @@ func (l *Log) raiseFlushed(m *mark) {
 // namesDurable reports whether all files of the folder would be there after a power cut.
 func (l *Log) namesDurable() bool { return l.w.synced.Load() == l.w.named.Load() }
 
-// syncNames makes the names of files that were created or replaced before the call durable. Two at a time do the work
-// twice: neither returns before a flush of the directory that began after the names it answers for were there.
+// syncNames makes the names of files that were created or replaced before the call durable. One at a time, and an error
+// of the flush takes the directory offline before the next one, for the reason of onceFlushing.
 func (l *Log) syncNames() error {
+	l.w.naming.Lock()
+	defer l.w.naming.Unlock()
+	if err := l.e.failed(); err != nil {
+		return offline(err)
+	}
+	return l.e.failIfFinal(l.syncNamesLocked())
+}
+
+func (l *Log) syncNamesLocked() error {
 	err := l.writePartitionMetadata()
 	if err != nil && final(err) {
 		return err
@@ -103,12 +119,8 @@ func (l *Log) syncNames() error {
 		}
 		l.w.folder.Store(false)
 	}
-	for {
-		old := l.w.synced.Load()
-		if old >= named || l.w.synced.CompareAndSwap(old, named) {
-			return nil
-		}
-	}
+	l.w.synced.Store(named)
+	return nil
 }
 
 // closeFlushed closes the writers' descriptors of sealed segments that are flushed as a whole: before that the kernel

@@ -26,7 +26,7 @@ func (l *Log) seal(r *run) error {
 		if err := last.SealIndexes(); err != nil {
 			return err
 		}
-		if err := last.Trim(); err != nil {
+		if err := l.onceFlushing(last.Trim); err != nil {
 			return err
 		}
 		l.dropZeros()

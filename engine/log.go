@@ -104,9 +104,13 @@ func (l *Log) Attached() any {
 // Config returns what the log was last told.
 func (l *Log) Config() Config { return *l.config.Load() }
 
-// SetConfig changes the log's configuration. It is in force for every append that starts afterwards; going from async
-// to sync, the first of them waits until everything before it is flushed.
-func (l *Log) SetConfig(c Config) { l.config.Store(c.filled()) }
+// SetConfig changes the log's configuration. It is in force for every append that starts afterwards. Going from async
+// to sync, what was written is flushed in the background, and the first append waits until it is.
+func (l *Log) SetConfig(c Config) {
+	if old := l.config.Swap(c.filled()); c.Sync() && !old.Sync() && l.flushed.Load().offset < l.high.Load().offset {
+		l.flushSoon()
+	}
+}
 
 // LogStartOffset returns the first offset that may be read.
 func (l *Log) LogStartOffset() int64 { return l.start.Load() }

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/zurau/zurau/engine/fs"
@@ -154,4 +155,57 @@ func TestAnOfflineLogMayBeDeletedAndMadeAgain(t *testing.T) {
 	b.fill(b.create("t", small()), 3)
 	b.restart()
 	b.whole(b.log("t"), 0, 3)
+}
+
+func TestAFlushThatWaitedBehindAFailedOneIsNotTried(t *testing.T) {
+	for range 20 {
+		b := newBench(t)
+		l := b.create("t", small())
+		b.fill(l, 3)
+		begun, fail := make(chan struct{}), make(chan struct{})
+		var flushes atomic.Int64
+		b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+			if op != fs.OpDatasync || !strings.HasSuffix(name, ".log") || flushes.Add(1) > 1 {
+				return nil
+			}
+			close(begun)
+			<-fail
+			return unix.EIO
+		})
+		answers := make(chan error, 4)
+		go func() { answers <- l.Flush() }()
+		<-begun
+		for _, other := range []func() error{l.Flush, b.e.Checkpoint, func() error { return l.Truncate(1) }} {
+			go func() { answers <- other() }()
+		}
+		close(fail)
+		for range 4 {
+			wantErr(t, "flush", <-answers, ErrOffline)
+		}
+		if n := flushes.Load(); n != 1 || l.FlushedOffset() != 0 {
+			t.Fatalf("%d flushes, flushed %d", n, l.FlushedOffset())
+		}
+		b.disk.SetHook(nil)
+		b.e.Close()
+	}
+}
+
+func TestWhoeverWaitsForALogIsWokenByItsFailure(t *testing.T) {
+	for _, h := range ways {
+		for range 50 {
+			b := newBench(t)
+			l := b.create("t", crashConfig(h, true))
+			b.fill(l, 1)
+			failFrom(b.disk, ".log", unix.EIO, fs.OpWrite, fs.OpWriteDurable)
+			answers := make(chan Appended, 20)
+			for range 20 {
+				l.Append(batchOf("x", 1, 100, testNow, -1, 0), 0, func(a Appended) { answers <- a })
+			}
+			l.drain()
+			for range 20 {
+				wantErr(t, h.name, (<-answers).Err, ErrOffline)
+			}
+			b.e.Close()
+		}
+	}
 }

@@ -22,48 +22,38 @@ func (l *Log) Truncate(offset int64) error {
 	defer l.e.life.RUnlock()
 	l.settling.Lock()
 	defer l.settling.Unlock()
-	begun, err := l.truncate(offset)
-	if err != nil && begun && l.e.failed() == nil {
-		l.e.fail(err) // outside of the log's lock, since it calls back
-		return offline(err)
-	}
-	return err
-}
-
-// truncate reports whether it began to change files.
-func (l *Log) truncate(offset int64) (begun bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.mu.busy {
 		l.mu.idle.Wait()
 	}
 	if l.mu.deleted {
-		return false, ErrDeleted
+		return ErrDeleted
 	}
 	if err := l.Err(); err != nil {
-		return false, err
+		return err
 	}
 	if offset < 0 {
-		return false, fmt.Errorf("truncate %s to offset %d: %w", l.name, offset, ErrOffsetOutOfRange)
+		return fmt.Errorf("truncate %s to offset %d: %w", l.name, offset, ErrOffsetOutOfRange)
 	}
 	if offset >= l.mu.end {
-		return false, nil
+		return nil
 	}
-	l.flushing.Lock() // no flusher may move the marks to what is gone
-	defer l.flushing.Unlock()
-	if err := l.flushLocked(l.high.Load()); err != nil {
-		return true, err
+	if err := l.flushWritten(); err != nil {
+		return err
 	}
 	if err := l.lowerPoint(offset); err != nil {
-		return false, err
+		return err
 	}
-	l.cuts.Add(1)
-	defer l.cuts.Add(1)
-	start := l.start.Load()
-	if err := l.truncateLocked(offset); err != nil || l.start.Load() == start {
-		return true, err
-	}
-	return true, l.e.writeCheckpoints() // a higher log start would hide what is appended from here on
+	return l.onceFlushing(func() error { // no flusher may move the marks to what is gone
+		l.cuts.Add(1)
+		defer l.cuts.Add(1)
+		start := l.start.Load()
+		if err := l.truncateLocked(offset); err != nil || l.start.Load() == start {
+			return err
+		}
+		return l.e.writeCheckpoints() // a higher log start would hide what is appended from here on
+	})
 }
 
 // lowerPoint takes the recovery point, on disk, to where a recovery looks at everything that is appended from offset on:

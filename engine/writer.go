@@ -23,6 +23,7 @@ type writing struct {
 	syncFrom    atomic.Int64          // see point
 	closed      atomic.Pointer[error] // why the files are closed
 	files       sync.Mutex            // serialises the small files of the folder
+	naming      sync.Mutex            // serialises the flushes of the folder
 	messages    atomic.Int64          // written and not flushed, for flush.messages
 	beyond      atomic.Int64          // bytes written beyond the recovery point
 	armed       atomic.Bool           // the timer of flush.ms runs
@@ -71,7 +72,7 @@ func (e *Engine) write(l *Log) {
 func (l *Log) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.idle.Broadcast()
+	defer l.mu.idle.Broadcast() // at the end: the lock is given up in between
 	switch {
 	case len(l.w.direct.left) > 0 && l.Err() != nil:
 		l.mu.Unlock()
