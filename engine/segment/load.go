@@ -53,7 +53,7 @@ func (s *Segment) soundIndexes(f fs.File, size int64, check bool) (bool, error) 
 		if at <= 0 || int64(at)+header > size {
 			return false, nil
 		}
-		if sound, err := s.names(f, int64(at), size, func(p Place) bool { return p.LastOffset == offset }); !sound {
+		if sound, err := s.names(f, int64(at), size, func(p Place) bool { return p.BaseOffset <= offset }); !sound {
 			return false, err
 		}
 	}

@@ -50,8 +50,9 @@ func (s *Segment) FindTime(f io.ReaderAt, t, from, end int64) (Place, error) {
 }
 
 // first returns the first batch that is wanted of those from the index entry for an offset on, or the last one and
-// io.EOF. An index is believed only as far as the log bears it out: the batch at the entry's position must be the one
-// that the entry names.
+// io.EOF. An index is believed only as far as the log bears it out: the batch at the entry's position must start at or
+// before the offset that the entry names, else what is looked for could lie before it. (That offset is the last one of
+// the batch; in indexes of Kafka before 4.0, of several batches that were appended together.)
 func (s *Segment) first(f io.ReaderAt, offset, end int64, want func(Place) bool) (found Place, err error) {
 	entry, at, err := s.index.Lookup(offset)
 	if err != nil {
@@ -62,13 +63,13 @@ func (s *Segment) first(f io.ReaderAt, offset, end int64, want func(Place) bool)
 	}
 	seen, wrong := false, false
 	err = Headers(f, int64(at), end, func(p Place, _ record.Batch) bool {
-		wrong = !seen && at > 0 && p.LastOffset != entry
+		wrong = !seen && at > 0 && p.BaseOffset > entry
 		found, seen = p, true
 		return !wrong && !want(p)
 	})
 	switch {
 	case wrong, !seen && at > 0 && errors.Is(err, io.ErrUnexpectedEOF):
-		return found, fmt.Errorf("%w: no batch that ends with offset %d at position %d", index.ErrCorrupt, entry, at)
+		return found, fmt.Errorf("%w: no batch with offset %d at position %d", index.ErrCorrupt, entry, at)
 	case err == nil && (!seen || !want(found)):
 		err = io.EOF
 	}

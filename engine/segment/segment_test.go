@@ -152,3 +152,41 @@ func TestASegmentComesBackAsItWas(t *testing.T) {
 		}
 	}
 }
+
+func TestIndexesOfSeveralBatchesThatWereAppendedTogetherAreSound(t *testing.T) { // by a follower, before Kafka 4.0
+	disk := newDisk(t)
+	s := written(t, disk, 0, 60, nil)
+	f, err := s.Acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Release()
+	if err := errors.Join(s.index.Reset(), s.times.Reset()); err != nil {
+		t.Fatal(err)
+	}
+	err = Headers(f, 0, s.Size(), func(p Place, _ record.Batch) bool {
+		if p.BaseOffset%10 == 0 && p.BaseOffset > 0 { // ten at a time: the first one's position, the last one's offset
+			if err := errors.Join(s.index.Append(p.BaseOffset+9, int32(p.Position)), s.times.MaybeAppend(1000+p.BaseOffset+9, p.BaseOffset+9)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for offset := range int64(60) {
+		if p, err := s.Find(f, offset, s.Size()); err != nil || p.BaseOffset != offset {
+			t.Errorf("offset %d: %+v %v", offset, p, err)
+		}
+		if p, err := s.FindTime(f, 1000+offset, 0, s.Size()); err != nil || p.BaseOffset != offset {
+			t.Errorf("time %d: %+v %v", 1000+offset, p, err)
+		}
+	}
+	if err := s.FlushIndexes(true); err != nil {
+		t.Fatal(err)
+	}
+	if sound, err := s.soundIndexes(f, s.Size(), true); err != nil || !sound {
+		t.Errorf("sound: %t %v", sound, err)
+	}
+}
