@@ -36,6 +36,7 @@ type committer struct {
 	full    []*Log       // wait for room in the queue
 	zeros   []byte       // what is laid ahead
 	holders atomic.Int64 // segments that have zeros ahead of their records
+	laid    atomic.Int64 // writes of zeros that have ended well
 	filling int          // logs that zeros are being laid for
 	done    chan struct{}
 }

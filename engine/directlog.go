@@ -207,7 +207,9 @@ func (l *Log) loadTail(s *segment.Segment) error {
 	d := &l.w.direct
 	size := s.Size()
 	d.seg = s
-	d.zero = ahead{end: (size + fs.BlockSize - 1) / fs.BlockSize * fs.BlockSize}
+	l.dropZeros()
+	// What was seen of the log's commits holds for the new segment, too.
+	d.zero = ahead{end: (size + fs.BlockSize - 1) / fs.BlockSize * fs.BlockSize, small: max(d.zero.small, 0)}
 	d.tail = make([]byte, size%fs.BlockSize, fs.BlockSize)
 	if len(d.tail) == 0 {
 		return nil

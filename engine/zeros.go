@@ -135,6 +135,7 @@ func (c *committer) zerosLaid(f flight, err error) {
 	switch {
 	case err == nil:
 		d.zero.end = f.zeros
+		c.laid.Add(1)
 	case errors.Is(err, syscall.ENOSPC):
 		d.zero.small = -1 << 30
 	default:
