@@ -30,6 +30,9 @@ func (e *Engine) calibrateSoon() {
 	go func() {
 		defer e.tasks.done.Done()
 		took, err := e.calibrate()
+		if errors.Is(err, ErrClosed) {
+			return
+		}
 		if err != nil {
 			e.log.Warn("calibration failed, durable writes use fdatasync", "dir", e.opt.Dir, "error", err)
 			return

@@ -82,8 +82,11 @@ func Open(opt Options) (*Engine, error) {
 		return nil, err
 	}
 	lock, err := e.fs.Lock(filepath.Join(opt.Dir, lockName))
-	if err != nil {
+	if errors.Is(err, fs.ErrLocked) {
 		return nil, fmt.Errorf("log directory %s is in use: %w", opt.Dir, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("log directory %s: %w", opt.Dir, err)
 	}
 	e.lock = lock
 	e.async = newPool(e.opt.Writers, e.write)
