@@ -122,6 +122,8 @@ func (c *crowd) chore(rng *rand.Rand, k int) error {
 	case n < 3:
 		return c.e.Checkpoint()
 	case n < 5:
+		l.still.RLock()
+		defer l.still.RUnlock()
 		return l.log.Flush()
 	case k != 0 || n < 6:
 		return c.read(l, rng)
@@ -148,6 +150,8 @@ func (c *crowd) chore(rng *rand.Rand, k int) error {
 		return errors.Join(err, c.e.Retain())
 	default:
 		// Under the clients: an append in flight at the change promises nothing to the account.
+		l.still.RLock()
+		defer l.still.RUnlock()
 		cfg := l.cfg
 		cfg.FlushMessages = 1 - l.mode.Load()%2
 		if cfg.FlushMessages == 1 {
