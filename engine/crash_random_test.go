@@ -138,7 +138,9 @@ func (c *crowd) chore(rng *rand.Rand, k int) error {
 		l.still.Lock()
 		defer l.still.Unlock()
 		me := client{a: c.a, log: l.log}
-		err := recreate(c.e, c.a, &me, l.cfg, planted{})
+		cfg := l.cfg
+		cfg.FlushMessages = l.mode.Load() % 2
+		err := recreate(c.e, c.a, &me, cfg, planted{})
 		l.log = me.log
 		l.life++
 		return err
