@@ -67,9 +67,53 @@ func (r *recovering) loadProducers(segs []*segment.Segment) error {
 		return err
 	}
 	r.mu.producers.Expire(r.e.opt.Now().UnixMilli(), r.e.opt.ProducerIDExpiration.Milliseconds())
-	return r.eachHeader(segs, from, func(f fs.File, p segment.Place, b record.Batch) error {
+	err := r.eachHeader(segs, from, func(f fs.File, p segment.Place, b record.Batch) error {
 		return replayProducer(r.mu.producers, f, p, b)
 	})
+	if err != nil || r.clean || r.mu.producers.Len() == 0 {
+		return err
+	}
+	return r.recall(segs, from)
+}
+
+// recall finds what a snapshot at an offset leaves out: it has the last batch of each producer, as Kafka's, and what was in
+// flight when the broker was killed may be any of the last five, sent again now. A roll writes a snapshot in the midst of
+// them. They lie not further before it than what may be in flight; what lies below the recovery point is not looked at.
+func (r *recovering) recall(segs []*segment.Segment, from int64) error {
+	start := max(before(segs, from), r.point.offset)
+	if start >= from {
+		return nil
+	}
+	behind := producer.New()
+	err := r.eachHeader(segs, start, func(_ fs.File, p segment.Place, b record.Batch) error {
+		if b.ProducerID() >= 0 && !b.IsControl() {
+			behind.Update(infoOf(b), p.BaseOffset, p.LastOffset, p.MaxTimestamp)
+		}
+		return nil
+	})
+	r.mu.producers.Recall(behind)
+	return err
+}
+
+// before returns an offset that lies about flightBytes before another one, as records are spread evenly over a segment.
+func before(segs []*segment.Segment, from int64) int64 {
+	left := int64(flightBytes)
+	for i := len(segs) - 1; i >= 0; i-- {
+		s := segs[i]
+		if s.Base >= from || s.Size() == 0 {
+			continue
+		}
+		end := from
+		if i+1 < len(segs) {
+			end = min(end, segs[i+1].Base)
+		}
+		if s.Size() > left {
+			return end - max(1, int64(float64(end-s.Base)*float64(left)/float64(s.Size())))
+		}
+		left -= s.Size()
+		from = s.Base
+	}
+	return from
 }
 
 // removeStraySnapshots removes snapshots beyond the end, and those inside a segment but the one that was read.

@@ -115,6 +115,16 @@ func (s *State) put(id int64, e *entry) {
 	s.peak = max(s.peak, len(s.producers))
 }
 
+// Recall takes over the batches that o remembers of producers whose last one is the same in both: a snapshot has the last
+// batch alone, and a state that was built from the log has up to five.
+func (s *State) Recall(o *State) {
+	for id, e := range s.producers {
+		if d := o.producers[id]; d != nil && d.epoch == e.epoch && d.n > e.n && e.n > 0 && d.batches[d.n-1] == e.batches[e.n-1] {
+			e.n, e.batches = d.n, d.batches
+		}
+	}
+}
+
 // Expire forgets producers whose last batch or marker is expirationMs old or more and that have no open transaction,
 // and returns how many. It looks at all of them: call it once in a while (producer.id.expiration.check.interval.ms).
 func (s *State) Expire(nowMs, expirationMs int64) int {
