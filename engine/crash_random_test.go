@@ -182,7 +182,7 @@ func (c *crowd) read(l *crowdLog, rng *rand.Rand) error {
 }
 
 func TestManyClientsLoseNothingInACutAtAnyMoment(t *testing.T) {
-	appends, rate, rounds := 500, 40, 1
+	appends, rate, rounds := 400, 50, 1
 	if long() {
 		appends, rate, rounds = 1500, 40, 6
 	}
@@ -227,7 +227,7 @@ func TestZerosLaidAheadCostNothingInACut(t *testing.T) {
 			must(t, err)
 			var mode atomic.Int64
 			mode.Store(1)
-			k.randomly(seed, 80)
+			k.randomly(seed, 160)
 			var all sync.WaitGroup
 			for j := range 3 {
 				all.Add(1)
@@ -235,7 +235,7 @@ func TestZerosLaidAheadCostNothingInACut(t *testing.T) {
 					defer all.Done()
 					c := client{a: k.a, log: l, rng: rand.New(rand.NewPCG(seed, uint64(j))), mode: &mode, tag: fmt.Sprint(j),
 						producer: int64(j), pad: 30_000}
-					for range 100 {
+					for range 60 {
 						if err := c.send(); err != nil {
 							t.Error(err)
 						}

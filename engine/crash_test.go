@@ -198,7 +198,7 @@ func (k *cuts) rules() error {
 }
 
 func TestACutBeforeAnyDiskCallKeepsWhatWasPromised(t *testing.T) {
-	n := 11
+	n := 17
 	if long() {
 		n = 1
 	}

@@ -39,9 +39,9 @@ func TestADiskCallThatFailsOnceCostsNothingThatWasPromised(t *testing.T) {
 			t.Parallel()
 			seed := uint64(400 + i)
 			n := int64(1)
-			for ; ; n += stride(29) {
+			for ; ; n += stride(37) {
 				disk := crashDisk(seed)
-				fault := []error{unix.EIO, unix.ENOSPC}[n/stride(29)%2]
+				fault := []error{unix.EIO, unix.ENOSPC}[n/stride(37)%2]
 				_, what := failing(disk, n, fault)
 				if err := runFaulty(disk, h, seed); err != nil {
 					t.Fatalf("seed %d, call %d fails with %v: %s: %v", seed, n, fault, text(what), err)
@@ -50,7 +50,7 @@ func TestADiskCallThatFailsOnceCostsNothingThatWasPromised(t *testing.T) {
 					break
 				}
 			}
-			t.Logf("seed %d: one in %d of %d calls", seed, stride(29), n)
+			t.Logf("seed %d: one in %d of %d calls", seed, stride(37), n)
 		})
 	}
 }
@@ -145,7 +145,7 @@ func TestARecoveryMayFailAtAnyCallAndBeTriedAgain(t *testing.T) {
 			seed := uint64(500 + i)
 			k := runScript(t, seed, h, 40, fs.Faults{}, planted{})
 			for j, c := range k.all {
-				if j%int(stride(5)) == 0 {
+				if j%int(stride(9)) == 0 {
 					if err := recoverFaulty(k.a, c, h); err != nil {
 						t.Fatalf("seed %d, %s: %v", seed, c.what, err)
 					}
@@ -157,7 +157,7 @@ func TestARecoveryMayFailAtAnyCallAndBeTriedAgain(t *testing.T) {
 
 // recoverFaulty opens a disk with a failure at each call in turn, and then without, and then after another cut.
 func recoverFaulty(a *account, c cut, h how) error {
-	for n := int64(1); ; n += stride(13) {
+	for n := int64(1); ; n += stride(17) {
 		disk := c.disk.Clone(fs.KeepAll)
 		calls, what := failing(disk, n, unix.EIO)
 		e, err := Open(crashOptions(disk, h))
