@@ -24,9 +24,6 @@ import (
 	"github.com/zurau/zurau/server/wire"
 )
 
-// DefaultDir is where a broker keeps its data unless log.dirs says otherwise.
-const DefaultDir = "zurau-data"
-
 // Options says how a broker is started. The zero value is a broker with Kafka's defaults, on 127.0.0.1:9092, with its data
 // in ./zurau-data.
 type Options struct {
@@ -108,10 +105,7 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 
 // openDir makes the log directory where it is not there, and reads whose it is.
 func (s *Server) openDir() (metadata.ID, error) {
-	s.dir = DefaultDir
-	if len(s.cfg.LogDirs) > 0 {
-		s.dir = s.cfg.LogDirs[0]
-	}
+	s.dir = s.cfg.LogDirs[0] // log.dir has a default
 	if err := makeDir(fs.OS(), s.dir); err != nil {
 		return metadata.ID{}, fmt.Errorf("log directory %s: %w", s.dir, err)
 	}

@@ -57,7 +57,7 @@ func TestTheZeroOptionsAreABrokerOnKafkasPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Addrs()[0].String() != "127.0.0.1:9092" || s.Dir() != server.DefaultDir {
+	if s.Addrs()[0].String() != "127.0.0.1:9092" || s.Dir() != "zurau-data" {
 		t.Errorf("on %s in %s", s.Addrs()[0], s.Dir())
 	}
 	if err := s.Close(t.Context()); err != nil {

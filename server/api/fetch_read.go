@@ -12,9 +12,11 @@ import (
 
 // partitionOf returns the partition that is wanted, or nil.
 func (b *Broker) partitionOf(w *wanted) *partition.Partition {
-	t := b.Partitions.ByName(w.topic)
+	var t *partition.Topic
 	if w.topic == "" {
 		t = b.Partitions.ByID(w.id)
+	} else {
+		t = b.Partitions.ByName(w.topic)
 	}
 	if t == nil {
 		return nil
