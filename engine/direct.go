@@ -237,6 +237,10 @@ func (c *committer) broken(err error) {
 		f.log.giveUp()
 	}
 	c.flying = nil
+	for _, l := range c.full {
+		l.giveUp() // else its appends, and a stop, would wait for ever
+	}
+	c.full = nil
 	for {
 		c.mu.Lock()
 		logs, closed := c.inbox, c.closed
