@@ -132,6 +132,25 @@ func (s *Server) tune(nc net.Conn) {
 	if n := s.opts.SocketReceive; n > 0 {
 		_ = t.SetReadBuffer(n)
 	}
+	unpace(t)
+}
+
+// unpace takes the pacing off a connection within the machine. BBR, which is the default of some hosts, spaces segments by
+// timers to what it believes the path takes: between two processes of one machine there is no path, and the timers cost
+// more than the bytes. Reno has none, every kernel has it, and any user may ask for it. An error leaves it as it was.
+func unpace(t *net.TCPConn) {
+	here, okHere := t.LocalAddr().(*net.TCPAddr)
+	there, okThere := t.RemoteAddr().(*net.TCPAddr)
+	if !okHere || !okThere || !there.IP.IsLoopback() && !there.IP.Equal(here.IP) {
+		return
+	}
+	raw, err := t.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno")
+	})
 }
 
 // remember counts a connection in, unless it is one too many.
