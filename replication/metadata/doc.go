@@ -76,6 +76,9 @@
 //	 0          8     12       20     28
 //	| zurauMS 1 | CRC | offset | term | entry version and records |        CRC-32C over everything behind it
 //
+// Topics that were removed are in it, too, as a topic record and its removal, the last 10,000 of them: whoever holds files of
+// one, because a kill came between the removal and theirs, learns that they are wanted no more.
+//
 // When the log exceeds 4 MiB and twice the snapshot, a new snapshot replaces the old one and then a new log replaces
 // the old one, each by writing a file beside it, flushing it, renaming it and flushing the directory.
 // zurau-metadata.lock is held while a process uses the two.

@@ -17,7 +17,8 @@ type edit struct {
 	topics    map[ID]*topic // made by this edit: may be changed in place
 	names     map[string]bool
 	resources map[Resource]bool // whose map is this edit's own
-	removed   []TopicRef
+	removed   []TopicRef        // in the old image
+	gone      []TopicRef        // all that this edit removed
 	brokers   map[int32]bool
 	started   map[int32]bool
 }
@@ -46,6 +47,10 @@ func (img *Image) edit() *edit {
 func (e *edit) image() *Image {
 	e.next.byName, e.next.byID, e.next.configs = e.byName.hashed, e.byID.hashed, e.configs.hashed
 	e.next.names = e.old.names.with(e.names)
+	if len(e.gone) > 0 {
+		all := slices.Concat(e.old.removed, e.gone)
+		e.next.removed = slices.Clip(all[max(0, len(all)-maxRemoved):])
+	}
 	return &e.next
 }
 
@@ -149,6 +154,7 @@ func (r RemoveTopicRecord) apply(e *edit) error {
 	delete(e.topics, t.id)
 	e.names[t.name] = false
 	e.next.partitions -= len(t.partitions)
+	e.gone = append(e.gone, TopicRef{t.id, t.name})
 	if _, existed := e.old.byID.get(t.id); existed {
 		e.removed = append(e.removed, TopicRef{t.id, t.name})
 	}

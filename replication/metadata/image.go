@@ -20,6 +20,7 @@ type Image struct {
 	names   ordered
 	configs hashed[Resource, map[string]string]
 	brokers map[int32]Broker
+	removed []TopicRef // oldest first, maxRemoved at most
 	// starts counts the start records of each node. A partition remembers the count at which its state was set, and
 	// has an epoch higher by the difference: so one record raises them all and touches none.
 	starts map[int32]int32
@@ -115,6 +116,14 @@ func (img *Image) TopicCount() int { return img.byName.size }
 
 // PartitionCount returns the number of partitions of all topics.
 func (img *Image) PartitionCount() int { return img.partitions }
+
+// maxRemoved bounds Removed. It has to hold what is removed between two starts of a broker that could not delete the files:
+// as many topics as one request removes before a kill. A topic that is forgotten costs somebody a look at its folder.
+const maxRemoved = 10_000
+
+// Removed returns the last topics that were removed, 10,000 at most, oldest first: an id that is in it and is no topic's
+// any more names files that are wanted no more.
+func (img *Image) Removed() []TopicRef { return img.removed }
 
 // Configs returns what was set for a resource, nil where nothing was. Defaults are the caller's.
 func (img *Image) Configs(kind ResourceType, name string) map[string]string {

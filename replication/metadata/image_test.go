@@ -142,3 +142,27 @@ func TestTheEmptyImageAnswersLookUps(t *testing.T) {
 		t.Fatal(p)
 	}
 }
+
+func TestRemovedTopicsAreRememberedUpToABound(t *testing.T) {
+	img := new(Image)
+	var first, records []Record
+	for i := range maxRemoved + 2 {
+		id := ID{1, byte(i >> 16), byte(i >> 8), byte(i)}
+		records = append(records, TopicRecord{ID: id, Name: "again"}, RemoveTopicRecord{id})
+	}
+	first, records = records[:6], records[6:]
+	for i, entry := range [][]Record{first, records} {
+		var err error
+		if img, _, err = img.Apply(int64(i+1), entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := img.Removed()
+	if len(got) != maxRemoved || got[0] != (TopicRef{ID{1, 0, 0, 2}, "again"}) || got[maxRemoved-1].ID != (ID{1, 0, 0x27, 0x11}) {
+		t.Fatalf("%d are remembered, from %v to %v", len(got), got[0], got[len(got)-1])
+	}
+	again, _, err := decodeSnapshot(appendSnapshot(nil, img, 1))
+	if err != nil || !slices.Equal(again.Removed(), got) {
+		t.Fatalf("a snapshot has %d of them: %v", len(again.Removed()), err)
+	}
+}

@@ -17,6 +17,7 @@ type model struct {
 	topics  map[string]*modelTopic
 	configs map[Resource]map[string]string
 	brokers map[int32]Broker
+	removed []TopicRef
 }
 
 type modelTopic struct {
@@ -49,6 +50,7 @@ func (m *model) apply(offset int64, r Record) bool {
 			return false
 		}
 		delete(m.topics, name)
+		m.removed = append(m.removed, TopicRef{r.ID, name})
 		delete(m.configs, Resource{ResourceTopic, name})
 	case ConfigRecord:
 		if m.configs[r.Resource] == nil {
@@ -101,7 +103,7 @@ func (m *model) dump() string {
 		t := m.topics[name]
 		fmt.Fprintln(&b, name, t.id, t.internal, t.partitions)
 	}
-	dumpRest(&b, m.configs, m.brokers)
+	dumpRest(&b, m.configs, m.brokers, m.removed)
 	return b.String()
 }
 
@@ -119,11 +121,12 @@ func dumpImage(img *Image) string {
 	for _, v := range img.Brokers() {
 		brokers[v.ID] = v
 	}
-	dumpRest(&b, configs, brokers)
+	dumpRest(&b, configs, brokers, img.Removed())
 	return b.String()
 }
 
-func dumpRest(b *strings.Builder, configs map[Resource]map[string]string, brokers map[int32]Broker) {
+func dumpRest(b *strings.Builder, configs map[Resource]map[string]string, brokers map[int32]Broker, removed []TopicRef) {
+	fmt.Fprintln(b, removed)
 	fmt.Fprintln(b, configs)
 	fmt.Fprintln(b, brokers)
 }

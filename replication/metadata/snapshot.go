@@ -52,9 +52,9 @@ func decodeSnapshot(b []byte) (*Image, uint64, error) {
 }
 
 // records returns records that make this image from the empty one. Equal images give equal records: everything is in
-// order, and partitions have the epochs that the starts of their leaders gave them.
+// order, and partitions have the epochs that the starts of their leaders gave them. Topics that were removed come and go.
 func (img *Image) records() []Record {
-	records := make([]Record, 0, img.TopicCount()+img.partitions+len(img.brokers)+16)
+	records := make([]Record, 0, img.TopicCount()+img.partitions+len(img.brokers)+2*len(img.removed)+16)
 	if img.ClusterID != "" {
 		records = append(records, ClusterIDRecord{img.ClusterID})
 	}
@@ -63,6 +63,9 @@ func (img *Image) records() []Record {
 	}
 	for _, b := range img.Brokers() {
 		records = append(records, BrokerRecord{b})
+	}
+	for _, t := range img.removed {
+		records = append(records, TopicRecord{ID: t.ID, Name: t.Name}, RemoveTopicRecord{ID: t.ID})
 	}
 	for t := range img.Topics("") {
 		records = append(records, TopicRecord{ID: t.ID(), Name: t.Name(), Internal: t.Internal()})

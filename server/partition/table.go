@@ -41,12 +41,13 @@ func New(node int32, e *engine.Engine, static *config.Static, log *slog.Logger) 
 // Follow.
 func (t *Table) OnDelete(f func(*Topic)) { t.onDelete = append(t.onDelete, f) }
 
-// Follow takes in the image and every change from then on. Logs on the disk that the image has no topic for are left
-// alone: they may be what a deletion left unfinished, or what somebody has put there.
+// Follow takes in the image and every change from then on. Logs on the disk of a topic that was removed go: a kill came
+// between its removal and theirs. Others that the image has no topic for are left alone: somebody has put them there.
 func (t *Table) Follow(m *metadata.Node) error {
 	t.changes.Lock() // changes wait until the image that they come after was taken in
 	defer t.changes.Unlock()
 	img := m.Subscribe(t.changed)
+	t.finishDeletions(img)
 	for topic := range img.Topics("") {
 		t.adopt(topic)
 		t.put(img, topic)

@@ -143,6 +143,58 @@ func TestAFolderThatADeletionLeftIsNotTheNewTopics(t *testing.T) {
 	}
 }
 
+// A kill after the removal in the metadata and before that of the files: the start finishes what was begun.
+func TestAStartFinishesADeletionThatAKillCutOff(t *testing.T) {
+	r := newRig(t)
+	r.append(r.create("t", 1, 2).Partition(0), "deleted")
+	r.append(r.create("stays", 2, 1).Partition(0), "kept")
+	r.stop()
+	r.openMetadata()
+	r.update(metadata.RemoveTopicRecord{ID: metadata.ID{1}})
+	if err := r.meta.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	logs := r.engine.Logs()
+	if len(logs) != 1 || logs[0].Name() != (engine.Name{Topic: "stays"}) || logs[0].LogEndOffset() != 1 {
+		t.Errorf("after the start there are %d logs, the first is %v", len(logs), logs[0].Name())
+	}
+	if strings.Contains(r.log.String(), "left alone") || !strings.Contains(r.log.String(), "log=t-0") {
+		t.Errorf("the log says %s", r.log)
+	}
+	r.log.Reset()
+	r.restart()
+	if r.log.Len() > 0 {
+		t.Errorf("the next start says %s", r.log)
+	}
+}
+
+// The same, and the name was given to a new topic before the kill.
+func TestAStartDeletesWhatWasLeftOfTheOldTopicOfAName(t *testing.T) {
+	r := newRig(t)
+	r.append(r.create("t", 1, 1).Partition(0), "deleted")
+	r.stop()
+	r.openMetadata()
+	r.update(metadata.RemoveTopicRecord{ID: metadata.ID{1}})
+	r.update(metadata.TopicRecord{ID: metadata.ID{2}, Name: "t"}, partitionRecord(2, 0))
+	if err := r.meta.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	if l := r.table.ByName("t").Partition(0).Log; l.LogEndOffset() != 0 || l.TopicID() != [16]byte{2} {
+		t.Errorf("the new topic's log ends at %d", l.LogEndOffset())
+	}
+	entries, err := r.disk.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), "-stray") {
+			t.Errorf("%s was kept, of a topic that was deleted", entry.Name())
+		}
+	}
+}
+
 func TestALogOfNoTopicIsLeftAlone(t *testing.T) {
 	r := newRig(t)
 	l, err := r.engine.Create(engine.Name{Topic: "stray", Partition: 3}, [16]byte{9}, engine.Config{})

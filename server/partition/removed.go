@@ -1,0 +1,24 @@
+package partition
+
+import "github.com/zurau/zurau/replication/metadata"
+
+// finishDeletions deletes the logs of topics that were removed, by their topic ids, which no other topic ever gets. A log
+// without an id, or with one that the metadata never had, is nobody's to delete.
+func (t *Table) finishDeletions(img *metadata.Image) {
+	gone := make(map[[16]byte]bool)
+	for _, ref := range img.Removed() {
+		if _, again := img.TopicByID(ref.ID); !again {
+			gone[ref.ID] = true
+		}
+	}
+	for _, l := range t.engine.Logs() {
+		if !gone[l.TopicID()] {
+			continue
+		}
+		if err := t.engine.Delete(l.Name()); err != nil {
+			t.log.Error("delete what a deletion left", "log", l.Name(), "error", err)
+			continue
+		}
+		t.log.Info("deleted a log that the deletion of its topic had left", "log", l.Name(), "id", metadata.ID(l.TopicID()))
+	}
+}
