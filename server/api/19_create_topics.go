@@ -9,6 +9,7 @@ package api
 //     (POLICY_VIOLATION)
 //   - -1 partitions and replicas are the broker's defaults, in versions before 4 (KIP-464) too
 //   - from version 5 on the answer describes the topic and its configs, from 7 on it has the topic's id
+//   - while the log directory is offline nothing is made (KAFKA_STORAGE_ERROR)
 //   - validate_only answers all of that and makes nothing; its id is nobody's
 //   - a timeout of 0 or less is REQUEST_TIMED_OUT, and makes nothing
 
@@ -35,6 +36,9 @@ func (b *Broker) answerCreateTopics(req *kmsg.CreateTopicsRequest) *kmsg.CreateT
 		all := b.update(req.TimeoutMillis, req.ValidateOnly, func(v view, c *batch) {
 			resp.Topics = v.createTopics(req.Version, topics, c)
 		})
+		if all == nil && !req.ValidateOnly {
+			b.undoUnmade(resp.Topics)
+		}
 		if all != nil {
 			resp.Topics = resp.Topics[:0]
 			for i := range req.Topics {

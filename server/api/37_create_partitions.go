@@ -9,6 +9,7 @@ package api
 //   - a name that comes twice is refused, once; more than 10,000 new partitions refuse the whole request
 //     (POLICY_VIOLATION)
 //   - validate_only changes nothing
+//   - while the log directory is offline nothing grows (KAFKA_STORAGE_ERROR)
 //   - a timeout of 0 or less is REQUEST_TIMED_OUT, and changes nothing
 
 import (
@@ -35,6 +36,9 @@ func (b *Broker) answerCreatePartitions(req *kmsg.CreatePartitionsRequest) *kmsg
 		all := b.update(req.TimeoutMillis, req.ValidateOnly, func(v view, c *batch) {
 			resp.Topics = v.createPartitions(topics, c)
 		})
+		if all == nil && !req.ValidateOnly {
+			b.checkGrown(resp.Topics)
+		}
 		if all != nil {
 			resp.Topics = resp.Topics[:0]
 			for i := range req.Topics {
@@ -94,6 +98,9 @@ func (v view) grow(req *kmsg.CreatePartitionsRequestTopic, c *batch) *refusal {
 			more, len(req.Assignment))
 	}
 	if r := checkFolder(req.Topic, int(req.Count)); r != nil {
+		return r
+	}
+	if r := v.checkStorage(); r != nil {
 		return r
 	}
 	replicas, r := v.growReplicas(t, more, req.Assignment, len(c.records))

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -35,6 +36,7 @@ func (b *Broker) autoCreate(names []string) {
 	if all != nil && b.Log != nil {
 		b.Log.Info("topics are not created automatically", "topics", len(names), "first", names[0], "error", all.message)
 	}
+	b.takeBack(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return b.unmade(name) == nil }))
 }
 
 // autoCreate decides on topics that are to be made without having been described.
@@ -87,6 +89,10 @@ func (b *Broker) EnsureInternalTopic(ctx context.Context, name string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
+	}
+	if r := b.unmade(name); r != nil {
+		b.takeBack([]string{name})
+		return fmt.Errorf("create %s: error %d: %s", name, r.code, r.message)
 	}
 	return nil
 }

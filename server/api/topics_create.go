@@ -46,6 +46,9 @@ func (c *creation) topic(t *kmsg.CreateTopicsRequestTopic) (created, *refusal) {
 	if r := checkFolder(t.Topic, len(replicas)); r != nil {
 		return created{}, r
 	}
+	if r := c.checkStorage(); r != nil {
+		return created{}, r
+	}
 	id, err := metadata.NewID(rand.Reader)
 	if err != nil {
 		return created{}, refuse(kerr.UnknownServerError, "%v", err)

@@ -20,13 +20,15 @@ type view struct {
 	img    *metadata.Image
 	layers config.Layers
 	node   int32 // the broker that decides
+	// offline says why the log directory takes no new partitions, nil where it does.
+	offline error
 }
 
 // view returns what decisions on an image are made on.
 func (b *Broker) view(img *metadata.Image) view {
 	all := img.Configs(metadata.ResourceBroker, "")
 	_, elr := all[minISR]
-	return view{img: img, node: b.NodeID, layers: config.Layers{
+	return view{img: img, node: b.NodeID, offline: b.offline(), layers: config.Layers{
 		Dynamic:        img.Configs(metadata.ResourceBroker, strconv.Itoa(int(b.NodeID))),
 		DynamicDefault: all,
 		Static:         b.Static,
