@@ -29,10 +29,11 @@
 //	trial.go    one broker, one row: warm-up, measurement
 //	rounds.go   all trials in turn
 //	drive.go    one run of the load or limit tool, and what the machine did meanwhile
-//	facts.go    facts of the machine
-//	proc.go     what /proc says of processes and the machine
-//	lines.go    the JSON lines
-//	stats.go    medians between minimum and maximum
+//	facts.go    versions of what is compared
+//	proc.go     child processes in groups of their own
+//	lines.go    figures of a run in a line
 //	floors.go   what must be reached
 //	report.go   the tables
+//
+// Facts of the machine, JSON lines, spreads and tables are benchmarks/machine's and benchmarks/results'.
 package main

@@ -10,20 +10,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zurau/zurau/benchmarks/machine"
+	"github.com/zurau/zurau/benchmarks/results"
 )
 
-// values are the numbers that a run gave, by name.
-type values map[string]float64
-
 // drive has the load tool do work, writes the line of it and returns what it measured. The phase says what for.
-func (t *trial) drive(phase string, args ...string) (values, error) {
+func (t *trial) drive(phase string, args ...string) (results.Values, error) {
 	full := append([]string{args[0], "-addr", t.live.addr, "-pid", strconv.Itoa(t.live.pid)}, args[1:]...)
 	l := t.line(phase)
 	l.Args = args
-	brokerCPU := processCPU(t.live.pid)
+	brokerCPU := machine.CPU(t.live.pid)
 	out, err := t.watched(&l, func() (string, float64, error) { return timed(t.ctx, t.scratch, t.load, full...) })
 	// What neither the broker nor the load tool used: other work, and the kernel's own threads, writeback among them.
-	l.OtherCores -= (processCPU(t.live.pid) - brokerCPU) / l.Secs
+	l.OtherCores -= (machine.CPU(t.live.pid) - brokerCPU) / l.Secs
 	if err == nil {
 		l.Values, err = parseLoad(out)
 	}
@@ -35,19 +35,19 @@ func (t *trial) drive(phase string, args ...string) (values, error) {
 		}
 		l.Error = err.Error()
 	}
-	t.say("%s: %s", phase, l.summary(t.row))
-	return l.Values, errors.Join(err, t.journal.add(l))
+	t.say("%s: %s", phase, summary(&l, t.row))
+	return l.Values, errors.Join(err, t.journal.Add(l))
 }
 
 // result writes the line that the report is made of.
-func (t *trial) result(v values) error {
-	l := t.line(phaseResult)
-	l.Values, l.LoadBefore, l.LoadAfter = v, loadAverage(), loadAverage()
-	return t.journal.add(l)
+func (t *trial) result(v results.Values) error {
+	l := t.line(results.PhaseResult)
+	l.Values, l.LoadBefore, l.LoadAfter = v, machine.LoadAverage(), machine.LoadAverage()
+	return t.journal.Add(l)
 }
 
-func (t *trial) line(phase string) line {
-	return line{Kind: kindRun, Time: time.Now(), Row: t.row.id, Round: t.round, Broker: t.broker, Order: t.order, Phase: phase}
+func (t *trial) line(phase string) results.Line {
+	return results.Line{Kind: results.KindRun, Time: time.Now(), Row: t.row.id, Round: t.round, Broker: t.broker, Order: t.order, Phase: phase}
 }
 
 func (t *trial) say(format string, a ...any) {
@@ -55,13 +55,13 @@ func (t *trial) say(format string, a ...any) {
 }
 
 // watched runs f and notes what the machine did meanwhile. f returns its output and the CPU that it used.
-func (c *comparison) watched(l *line, f func() (string, float64, error)) (string, error) {
-	l.LoadBefore, l.DirtyBeforeMB = loadAverage(), dirtyMB()
-	begin, all := time.Now(), busy()
+func (c *comparison) watched(l *results.Line, f func() (string, float64, error)) (string, error) {
+	l.LoadBefore, l.DirtyBeforeMB = machine.LoadAverage(), machine.DirtyMB()
+	begin, all := time.Now(), machine.Busy()
 	out, own, err := f()
 	l.Secs = time.Since(begin).Seconds()
-	l.OtherCores = (busy() - all - own) / l.Secs
-	l.LoadAfter, l.DirtyAfterMB = loadAverage(), dirtyMB()
+	l.OtherCores = (machine.Busy() - all - own) / l.Secs
+	l.LoadAfter, l.DirtyAfterMB = machine.LoadAverage(), machine.DirtyMB()
 	return out, err
 }
 
@@ -86,12 +86,12 @@ func timed(ctx context.Context, dir, name string, args ...string) (string, float
 
 // parseLoad reads the load tool's line: numbers, and objects of numbers for latencies, whose members become
 // lat_p99_ms for p99 in lat_ms.
-func parseLoad(out string) (values, error) {
+func parseLoad(out string) (results.Values, error) {
 	var raw map[string]any
 	if err := json.Unmarshal([]byte(out), &raw); err != nil {
 		return nil, fmt.Errorf("the load tool said %q: %w", out, err)
 	}
-	v := values{}
+	v := results.Values{}
 	for k, x := range raw {
 		switch x := x.(type) {
 		case float64:
@@ -110,10 +110,10 @@ func parseLoad(out string) (values, error) {
 var limitLine = regexp.MustCompile(`: ([0-9.]+) MB/s, ([0-9.]+) cpu-s/GB, machine (?:with client )?([0-9.]+) cpu-s/GB`)
 
 // parseLimit reads the limit tool's line.
-func parseLimit(out string) (values, error) {
+func parseLimit(out string) (results.Values, error) {
 	m := limitLine.FindStringSubmatch(out)
 	if m == nil {
 		return nil, fmt.Errorf("the limit tool said %q", out)
 	}
-	return values{"MB_s": number(m[1]), "cpu_s_per_GB": number(m[2]), "machine_cpu_s_per_GB": number(m[3])}, nil
+	return results.Values{"MB_s": number(m[1]), "cpu_s_per_GB": number(m[2]), "machine_cpu_s_per_GB": number(m[3])}, nil
 }

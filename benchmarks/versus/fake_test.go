@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/zurau/zurau/benchmarks/machine"
+	"github.com/zurau/zurau/benchmarks/results"
 )
 
 // asBroker makes the test binary a broker.
@@ -101,7 +104,7 @@ func fakeComparison(t *testing.T, list string) *comparison {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	return &comparison{tools: fakeTools(t), options: &options{quick: true}, journal: &journal{file: f}, rows: chosen, writeBack: func() {}}
+	return &comparison{tools: fakeTools(t), options: &options{quick: true}, journal: &results.Journal{File: f}, rows: chosen, writeBack: func() {}}
 }
 
 func TestAComparisonMeasuresBothAndLeavesNothingBehind(t *testing.T) {
@@ -113,7 +116,7 @@ func TestAComparisonMeasuresBothAndLeavesNothingBehind(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Fatalf("left behind: %v, %v", left, err)
 	}
-	lines, err := readLines(c.journal.file.Name())
+	lines, err := results.Read(c.journal.File.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,10 +124,10 @@ func TestAComparisonMeasuresBothAndLeavesNothingBehind(t *testing.T) {
 	if len(r.rows) != 2 || len(r.machines) != 1 || len(r.errors) > 0 {
 		t.Fatalf("%+v", r)
 	}
-	if s := r.ratio("P2", "req_s"); s != (spread{2, 2, 2, 1}) {
+	if s := r.ratio("P2", "req_s"); s != (results.Spread{Median: 2, Min: 2, Max: 2, N: 1}) {
 		t.Fatalf("ratio %+v", s)
 	}
-	if s := r.ratio("P2", "lat_p99_ms"); s.median != .5 {
+	if s := r.ratio("P2", "lat_p99_ms"); s.Median != .5 {
 		t.Fatalf("ratio %+v", s)
 	}
 	if m := r.missed(); len(m) > 0 {
@@ -144,8 +147,8 @@ func TestAFailedTrialIsNamedAndTheOthersRun(t *testing.T) {
 	if err := c.run(context.Background()); err == nil || !strings.Contains(err.Error(), "code 3") {
 		t.Fatalf("error %v", err)
 	}
-	r := summarize(c.journal.lines, c.rows)
-	if s := r.ratio("P2", "req_s"); s.n != 1 {
+	r := summarize(c.journal.Lines, c.rows)
+	if s := r.ratio("P2", "req_s"); s.N != 1 {
 		t.Fatalf("P2 has %+v", s)
 	}
 	if m := r.missed(); len(m) != 2 { // both brokers' P1a
@@ -155,7 +158,7 @@ func TestAFailedTrialIsNamedAndTheOthersRun(t *testing.T) {
 
 // runs reports whether there is a process that is not a zombie.
 func runs(pid int) bool {
-	f := statFields(fmt.Sprintf("/proc/%d/stat", pid))
+	f := machine.StatFields(fmt.Sprintf("/proc/%d/stat", pid))
 	return len(f) > 0 && f[0] != "Z"
 }
 

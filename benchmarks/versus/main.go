@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/zurau/zurau/benchmarks/results"
 )
 
 const usage = `usage: versus kafka [flags]                run the comparison
@@ -124,7 +126,7 @@ func (o *options) kafka(rest []string) error {
 }
 
 // compare runs the rows and returns their lines, as far as it came.
-func (o *options) compare(ctx context.Context, chosen []*row) (lines []line, err error) {
+func (o *options) compare(ctx context.Context, chosen []*row) (lines []results.Line, err error) {
 	t, err := prepare(ctx, o)
 	if err != nil {
 		return nil, err
@@ -134,40 +136,32 @@ func (o *options) compare(ctx context.Context, chosen []*row) (lines []line, err
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, j.file.Close()) }()
-	progress("results go to %s", j.file.Name())
+	defer func() { err = errors.Join(err, j.File.Close()) }()
+	progress("results go to %s", j.File.Name())
 	c := &comparison{options: o, tools: t, journal: j, rows: chosen, writeBack: syscall.Sync}
 	err = c.run(ctx)
-	return j.lines, err
+	return j.Lines, err
 }
 
 // journal opens the file of this run's lines.
-func (o *options) journal(root string) (*journal, error) {
-	dir := o.results
+func (o *options) journal(root string) (*results.Journal, error) {
+	dir, of := o.results, "versus-kafka"
 	if dir == "" {
 		dir = filepath.Join(root, "benchmarks", "results")
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	name := time.Now().Format("2006-01-02-150405") + "-versus-kafka"
 	if o.quick {
-		name += "-quick"
+		of += "-quick"
 	}
-	f, err := os.OpenFile(filepath.Join(dir, name+".jsonl"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	return &journal{file: f}, nil
+	return results.Create(dir, of)
 }
 
 func (o *options) report(files []string) error {
 	if len(files) == 0 {
 		return usageError{errors.New("report: no file")}
 	}
-	var lines []line
+	var lines []results.Line
 	for i, name := range files {
-		more, err := readLines(name)
+		more, err := results.Read(name)
 		if err != nil {
 			return err
 		}
@@ -181,7 +175,7 @@ func (o *options) report(files []string) error {
 }
 
 // print writes the tables, and returns an error where --check asks for more than was reached.
-func (o *options) print(lines []line, chosen []*row) error {
+func (o *options) print(lines []results.Line, chosen []*row) error {
 	r := summarize(lines, chosen)
 	r.write(os.Stdout, o.markdown)
 	if !o.check {

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/zurau/zurau/benchmarks/results"
 )
 
 // A comparison is all trials of a run of this program.
 type comparison struct {
 	*tools
 	options *options
-	journal *journal
+	journal *results.Journal
 	rows    []*row
 	// writeBack leaves nothing dirty, so that no run pays for what was written before it: sync(2).
 	writeBack func()
@@ -24,10 +26,10 @@ func (c *comparison) run(ctx context.Context) error {
 		c.options.rounds = 1
 	}
 	m := facts(ctx, c.tools, c.options)
-	if err := c.journal.add(line{Kind: kindMachine, Time: time.Now(), Machine: m}); err != nil {
+	if err := c.journal.Add(results.Line{Kind: results.KindMachine, Time: time.Now(), Machine: m}); err != nil {
 		return err
 	}
-	for _, w := range m.warnings() {
+	for _, w := range m.Warnings(needMB) {
 		progress("warning: %s", w)
 	}
 	progress("%d rows, %d rounds", len(c.rows), c.options.rounds)
@@ -62,9 +64,9 @@ func (c *comparison) row(ctx context.Context, r *row, round, i int) error {
 		if err != nil {
 			err = fmt.Errorf("%s, %s, round %d: %w", r.id, b, round, err)
 			progress("failed: %v", err)
-			l := t.line(phaseResult)
+			l := t.line(results.PhaseResult)
 			l.Error = err.Error()
-			failed = errors.Join(failed, err, c.journal.add(l))
+			failed = errors.Join(failed, err, c.journal.Add(l))
 		}
 	}
 	if r.limit == nil || c.options.quick {
@@ -76,7 +78,7 @@ func (c *comparison) row(ctx context.Context, r *row, round, i int) error {
 // beside runs the limit tool with the row's work.
 func (c *comparison) beside(ctx context.Context, r *row, round int) error {
 	c.writeBack()
-	l := line{Kind: kindLimit, Time: time.Now(), Row: r.id, Round: round, Args: r.limit}
+	l := results.Line{Kind: results.KindLimit, Time: time.Now(), Row: r.id, Round: round, Args: r.limit}
 	out, err := c.watched(&l, func() (string, float64, error) { return timed(ctx, c.scratch, c.limit, r.limit...) })
 	if err == nil {
 		l.Values, err = parseLimit(out)
@@ -85,6 +87,6 @@ func (c *comparison) beside(ctx context.Context, r *row, round int) error {
 		err = fmt.Errorf("limit %s: %w", strings.Join(r.limit, " "), err)
 		l.Error = err.Error()
 	}
-	progress("round %d of %d, %s, limit %s: %s", round, c.options.rounds, r.id, r.limit[0], l.summary(r))
-	return errors.Join(err, c.journal.add(l))
+	progress("round %d of %d, %s, limit %s: %s", round, c.options.rounds, r.id, r.limit[0], summary(&l, r))
+	return errors.Join(err, c.journal.Add(l))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/zurau/zurau/benchmarks/results"
 )
 
 // A slot is the column of the table of ratios in which a figure stands.
@@ -32,7 +34,7 @@ type row struct {
 	work    string
 	secs    float64 // of the measured run, unless --secs says otherwise
 	load    []string
-	run     func(*trial) (values, error)
+	run     func(*trial) (results.Values, error)
 	figures []figure
 	limit   []string // oracle/limit with the same work, if there is one
 }

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/zurau/zurau/benchmarks/machine"
+	"github.com/zurau/zurau/benchmarks/results"
 )
 
 const (
@@ -85,7 +88,7 @@ func (t *trial) newTopic() string {
 }
 
 // warm runs work until the broker does not get faster, by the value named key.
-func (t *trial) warm(key string, work func() (values, error)) error {
+func (t *trial) warm(key string, work func() (results.Values, error)) error {
 	most := mostWarmRuns
 	if t.options.quick {
 		most = 1
@@ -111,53 +114,53 @@ func (t *trial) warmSecs() string {
 	return strconv.FormatFloat(warmSecs, 'f', -1, 64)
 }
 
-func runProduce(t *trial) (values, error) {
+func runProduce(t *trial) (results.Values, error) {
 	if err := t.start(); err != nil {
 		return nil, err
 	}
-	run := func(phase, secs string) (values, error) {
+	run := func(phase, secs string) (results.Values, error) {
 		return t.drive(phase, append(t.row.load[:len(t.row.load):len(t.row.load)], "-topic", t.newTopic(), "-secs", secs)...)
 	}
 	key := t.row.figures[0].key
-	if err := t.warm(key, func() (values, error) { return run(phaseWarm, t.warmSecs()) }); err != nil {
+	if err := t.warm(key, func() (results.Values, error) { return run(results.PhaseWarm, t.warmSecs()) }); err != nil {
 		return nil, err
 	}
 	// What the warm-up left dirty is not the measured run's to write back.
 	t.writeBack()
-	return run(phaseSample, t.secs())
+	return run(results.PhaseSample, t.secs())
 }
 
-func runFetch(t *trial) (values, error) {
+func runFetch(t *trial) (results.Values, error) {
 	if err := t.start(); err != nil {
 		return nil, err
 	}
 	topic := t.newTopic()
-	mb := min(fillMB, int(field("/proc/meminfo", "MemAvailable:")/1024/4))
+	mb := min(fillMB, int(machine.Field("/proc/meminfo", "MemAvailable:")/1024/4))
 	if t.options.quick {
 		mb = quickFillMB
 	}
 	fill := append(produce(4, 5, 64, 1000, 4, "1"), "-topic", topic, "-total-mb", strconv.Itoa(mb))
-	if _, err := t.drive(phaseWarm, fill...); err != nil {
+	if _, err := t.drive(results.PhaseWarm, fill...); err != nil {
 		return nil, err
 	}
 	t.writeBack()
 	args := append(t.row.load[:len(t.row.load):len(t.row.load)], "-topic", topic)
-	if err := t.warm("MB_s", func() (values, error) { return t.drive(phaseWarm, args...) }); err != nil {
+	if err := t.warm("MB_s", func() (results.Values, error) { return t.drive(results.PhaseWarm, args...) }); err != nil {
 		return nil, err
 	}
-	var all []values
+	var all []results.Values
 	for range catchUps {
-		v, err := t.drive(phaseSample, args...)
+		v, err := t.drive(results.PhaseSample, args...)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, v)
 	}
-	return medians(all), nil
+	return results.Medians(all), nil
 }
 
 // runEndToEnd warms up at the highest rate, whatever the row's own is: the JIT counts calls.
-func runEndToEnd(t *trial) (values, error) {
+func runEndToEnd(t *trial) (results.Values, error) {
 	if err := t.start(); err != nil {
 		return nil, err
 	}
@@ -166,12 +169,12 @@ func runEndToEnd(t *trial) (values, error) {
 		runs = 1
 	}
 	for range runs {
-		if _, err := t.drive(phaseWarm, append(endToEnd(10000), "-topic", t.newTopic(), "-secs", t.warmSecs())...); err != nil {
+		if _, err := t.drive(results.PhaseWarm, append(endToEnd(10000), "-topic", t.newTopic(), "-secs", t.warmSecs())...); err != nil {
 			return nil, fmt.Errorf("warm-up: %w", err)
 		}
 	}
 	t.writeBack()
-	v, err := t.drive(phaseSample, append(t.row.load[:len(t.row.load):len(t.row.load)], "-topic", t.newTopic(), "-secs", t.secs())...)
+	v, err := t.drive(results.PhaseSample, append(t.row.load[:len(t.row.load):len(t.row.load)], "-topic", t.newTopic(), "-secs", t.secs())...)
 	if err == nil && v["seen"] < v["sent"] {
 		err = fmt.Errorf("%.0f of %.0f records came back", v["seen"], v["sent"])
 	}
@@ -179,7 +182,7 @@ func runEndToEnd(t *trial) (values, error) {
 }
 
 // runIdle starts the broker twice: the first start also makes the directory, which Kafka's format does before it.
-func runIdle(t *trial) (values, error) {
+func runIdle(t *trial) (results.Values, error) {
 	if err := t.start(); err != nil {
 		return nil, err
 	}
@@ -199,7 +202,7 @@ func runIdle(t *trial) (values, error) {
 	case <-t.ctx.Done():
 		return nil, t.ctx.Err()
 	}
-	return values{"first_ready_ms": ms(first), "ready_ms": ms(t.live.ready), "rss_MB": processMB(t.live.pid)}, nil
+	return results.Values{"first_ready_ms": ms(first), "ready_ms": ms(t.live.ready), "rss_MB": machine.ResidentMB(t.live.pid)}, nil
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zurau/zurau/benchmarks/machine"
+	"github.com/zurau/zurau/benchmarks/results"
 )
 
 func TestRowsAreChosenByIDOrFamilyInTheirOwnOrder(t *testing.T) {
@@ -47,32 +50,16 @@ func TestEveryFloorIsAboutAFigureThatItsRowHas(t *testing.T) {
 	}
 }
 
-func TestSpreadsHaveTheMedianOfEvenAndOddNumbers(t *testing.T) {
-	for _, c := range []struct {
-		in   []float64
-		want spread
-	}{
-		{nil, spread{}},
-		{[]float64{3}, spread{3, 3, 3, 1}},
-		{[]float64{9, 1, 2}, spread{2, 1, 9, 3}},
-		{[]float64{4, 1, 3, 2}, spread{2.5, 1, 4, 4}},
-	} {
-		if got := spreadOf(c.in); got != c.want {
-			t.Errorf("%v: %+v", c.in, got)
-		}
-	}
-}
-
 func TestRatiosAreMadeWithinARound(t *testing.T) {
-	var lines []line
+	var lines []results.Line
 	for i, kz := range [][2]float64{{100, 200}, {200, 800}, {50, 150}} {
 		for j, b := range []string{kafkaName, zurauName} {
-			lines = append(lines, line{Kind: kindRun, Phase: phaseResult, Row: "P1a", Round: i, Broker: b, Values: values{"MB_s": kz[j]}})
+			lines = append(lines, results.Line{Kind: results.KindRun, Phase: results.PhaseResult, Row: "P1a", Round: i, Broker: b, Values: results.Values{"MB_s": kz[j]}})
 		}
 	}
 	// A round that has one broker alone has no ratio.
-	lines = append(lines, line{Kind: kindRun, Phase: phaseResult, Row: "P1a", Round: 3, Broker: zurauName, Values: values{"MB_s": 1}})
-	if got := summarize(lines, rows).ratio("P1a", "MB_s"); got != (spread{3, 2, 4, 3}) {
+	lines = append(lines, results.Line{Kind: results.KindRun, Phase: results.PhaseResult, Row: "P1a", Round: 3, Broker: zurauName, Values: results.Values{"MB_s": 1}})
+	if got := summarize(lines, rows).ratio("P1a", "MB_s"); got != (results.Spread{Median: 3, Min: 2, Max: 4, N: 3}) {
 		t.Fatalf("%+v", got)
 	}
 }
@@ -101,37 +88,18 @@ func TestTheLimitToolsLinesAreRead(t *testing.T) {
 	}
 }
 
-func TestTheMountOfAFolderIsTheLongestAndLast(t *testing.T) {
-	const info = `22 1 254:0 / / rw,relatime - ext4 /dev/root rw,discard
-30 22 0:25 / /tmp rw,nosuid - tmpfs tmpfs rw
-31 22 254:1 /a /data rw,noatime shared:1 - xfs /dev/vdb rw,noatime
-32 22 254:2 / /data rw - btrfs /dev/vdc rw
-`
-	for dir, want := range map[string]string{
-		"/home/x":  "254:0 ext4 rw,relatime; rw,discard /dev/root",
-		"/tmp/y":   "0:25 tmpfs rw,nosuid; rw tmpfs",
-		"/tmpfile": "254:0 ext4 rw,relatime; rw,discard /dev/root",
-		"/data":    "254:2 btrfs rw /dev/vdc",
-	} {
-		number, fs, options, device := mount(info, dir)
-		if got := strings.Join([]string{number, fs, options, device}, " "); got != want {
-			t.Errorf("%s: %s", dir, got)
-		}
-	}
-}
-
 func TestTheReportHoldsFloorsAgainstRatios(t *testing.T) {
-	lines := []line{
-		{Kind: kindMachine, Machine: &machine{CPUs: 2, CPU: "model", FileSystem: "ext4", MountOptions: "rw", Kafka: "4.4.0", Heap: "1g"}},
-		{Kind: kindRun, Phase: phaseSample, Row: "P1a", LoadBefore: 0.1, OtherCores: 0.05},
-		{Kind: kindLimit, Row: "P1a", Values: values{"MB_s": 1180, "cpu_s_per_GB": 0.82}},
+	lines := []results.Line{
+		{Kind: results.KindMachine, Machine: &machine.Facts{CPUs: 2, CPU: "model", FileSystem: "ext4", MountOptions: "rw", Kafka: "4.4.0", Heap: "1g"}},
+		{Kind: results.KindRun, Phase: results.PhaseSample, Row: "P1a", LoadBefore: 0.1, OtherCores: 0.05},
+		{Kind: results.KindLimit, Row: "P1a", Values: results.Values{"MB_s": 1180, "cpu_s_per_GB": 0.82}},
 	}
 	for i, mb := range []float64{900, 1100} {
 		lines = append(lines,
-			line{Kind: kindRun, Phase: phaseResult, Row: "P1a", Round: i, Broker: kafkaName, Values: values{"MB_s": 250, "cpu_s_per_GB": 5, "lat_p99_ms": 10, "rss_MB": 400}},
-			line{Kind: kindRun, Phase: phaseResult, Row: "P1a", Round: i, Broker: zurauName, Values: values{"MB_s": mb, "cpu_s_per_GB": 2.5, "lat_p99_ms": 1, "rss_MB": 40}})
+			results.Line{Kind: results.KindRun, Phase: results.PhaseResult, Row: "P1a", Round: i, Broker: kafkaName, Values: results.Values{"MB_s": 250, "cpu_s_per_GB": 5, "lat_p99_ms": 10, "rss_MB": 400}},
+			results.Line{Kind: results.KindRun, Phase: results.PhaseResult, Row: "P1a", Round: i, Broker: zurauName, Values: results.Values{"MB_s": mb, "cpu_s_per_GB": 2.5, "lat_p99_ms": 1, "rss_MB": 40}})
 	}
-	lines = append(lines, line{Kind: kindRun, Phase: phaseResult, Row: "P6", Broker: zurauName, Values: values{"ready_ms": 20, "rss_MB": 25}})
+	lines = append(lines, results.Line{Kind: results.KindRun, Phase: results.PhaseResult, Row: "P6", Broker: zurauName, Values: results.Values{"ready_ms": 20, "rss_MB": 25}})
 	r := summarize(lines, rows)
 	var b strings.Builder
 	r.write(&b, true)
