@@ -1,6 +1,10 @@
 package metadata
 
-import "go.etcd.io/raft/v3"
+import (
+	"slices"
+
+	"go.etcd.io/raft/v3"
+)
 
 // noticeLead follows Raft into and out of the lead.
 func (n *Node) noticeLead() error {
@@ -57,13 +61,9 @@ func (n *Node) takeLead(term uint64) error {
 // firstUpdate decides what a new leader commits before all else, or nil: the cluster's id where it has none, and at a
 // single voter's start the start record and what the options add.
 func (n *Node) firstUpdate(base *Image, term uint64) (*proposal, error) {
-	var records []Record
-	if base.ClusterID == "" {
-		id, err := NewID(n.opts.Rand)
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, ClusterIDRecord{id.String()})
+	records, err := n.beginning(base)
+	if err != nil {
+		return nil, err
 	}
 	if n.sole() {
 		records = append(records, StartRecord{n.opts.NodeID})
@@ -87,6 +87,23 @@ func (n *Node) firstUpdate(base *Image, term uint64) (*proposal, error) {
 		p.done = n.ready // Open waits for it
 	}
 	return p, err
+}
+
+// beginning decides the first records of a cluster: what the options have, and its id.
+func (n *Node) beginning(base *Image) (records []Record, err error) {
+	if base.ClusterID != "" {
+		return nil, nil
+	}
+	if n.opts.AtFirst != nil {
+		if records, err = n.opts.AtFirst(); err != nil {
+			return nil, err
+		}
+	}
+	if slices.ContainsFunc(records, func(r Record) bool { return r.Kind() == KindClusterID }) {
+		return records, nil
+	}
+	id, err := NewID(n.opts.Rand)
+	return append(records, ClusterIDRecord{id.String()}), err
 }
 
 // loseLead closes the node for updates; those under way end with err.

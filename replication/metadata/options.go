@@ -28,6 +28,11 @@ type Options struct {
 	// one. 0: 100 ms. A single voter has no clock.
 	Tick time.Duration
 
+	// AtFirst decides what a directory's metadata begins with at its first start, such as what another program left there.
+	// It is asked again at the next start where this one did not get as far as the flush, and never after that. A cluster id
+	// is added where the records have none. Open fails with its error. nil: nothing.
+	AtFirst func() ([]Record, error)
+
 	// AtStart decides records that a single voter commits together with its start record, in the same flush: the
 	// broker's registration. Open fails with its error. nil: none.
 	AtStart func(*Image) ([]Record, error)
