@@ -1,0 +1,40 @@
+package job
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// WriteTo writes a stage as a job file for fio, with the times and sizes that it has now (Shorten, RunFor). What
+// fio would wait for, the stages before, is left out.
+func (s Stage) WriteTo(w io.Writer) (int64, error) {
+	var b strings.Builder
+	for _, j := range s {
+		fmt.Fprintf(&b, "[%s]\n", j.Name)
+		for _, k := range j.Keys {
+			switch k.Name {
+			case "runtime", "ramp_time", "startdelay", "time_based", "size", "stonewall", "wait_for_previous", "name", "directory":
+			default:
+				b.WriteString(k.Name)
+				if k.Value != "" {
+					b.WriteString("=" + k.Value)
+				}
+				b.WriteByte('\n')
+			}
+		}
+		fmt.Fprintf(&b, "size=%d\n", j.Size)
+		for name, d := range map[string]time.Duration{"runtime": j.Runtime, "ramp_time": j.Ramp, "startdelay": j.StartDelay} {
+			if d > 0 {
+				fmt.Fprintf(&b, "%s=%dms\n", name, d.Milliseconds())
+			}
+		}
+		if j.TimeBased {
+			b.WriteString("time_based=1\n")
+		}
+		b.WriteByte('\n')
+	}
+	n, err := io.WriteString(w, b.String())
+	return int64(n), err
+}
