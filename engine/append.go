@@ -107,7 +107,13 @@ func (l *Log) checkProducers(p *record.Prepared) (*producer.Appended, error) {
 		if b.ProducerID < 0 {
 			continue
 		}
-		dup, err := l.mu.producers.Check(*b, true)
+		if b.Control {
+			if err := l.checkMarker(*b, p.Batch(i), 0); err != nil {
+				return nil, err
+			}
+		}
+		// A coordinator's own batches have no sequences.
+		dup, err := l.mu.producers.Check(*b, b.BaseSequence >= 0)
 		if dup != nil || err != nil {
 			return dup, err
 		}
@@ -150,7 +156,7 @@ func (l *Log) placeBatch(info *record.Info, b []byte, leaderEpoch int32, cfg *Co
 	batch.SetPartitionLeaderEpoch(leaderEpoch)
 	l.mu.active.Note(info.Size, last, info.MaxTimestamp, cfg.IndexInterval)
 	if info.ProducerID >= 0 {
-		l.mu.producers.Update(*info, base, last, info.MaxTimestamp)
+		l.noteProducer(info, batch, last)
 	}
 	l.mu.end = last + 1
 }

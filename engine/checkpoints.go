@@ -93,6 +93,11 @@ func (l *Log) settleFiles(offset int64, snapshot []byte) error {
 	if err := l.writeEpochs(); err != nil {
 		return err
 	}
+	if made, err := l.newest().SettleTxns(false); err != nil {
+		return err
+	} else if made {
+		l.w.named.Add(1) // what a power cut takes of this one is not missed by a start
+	}
 	if err := l.newest().FlushIndexes(false); err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (r *recovering) setAside(bases []int64) error {
 	for _, base := range bases {
 		r.done.Cut += r.sizes[base]
 		r.e.log.Warn("set a segment behind a torn one aside", "partition", r.name, "file", segment.Name(r.dir, base, segment.LogSuffix))
-		for _, kind := range []string{segment.LogSuffix, segment.IndexSuffix, segment.TimeSuffix, segment.SnapshotSuffix} {
+		for _, kind := range []string{segment.LogSuffix, segment.IndexSuffix, segment.TimeSuffix, segment.TxnSuffix, segment.SnapshotSuffix} {
 			name := segment.Name(r.dir, base, kind)
 			err := r.e.fs.Rename(name, name+tornSuffix+"0")
 			if err != nil && !errors.Is(err, os.ErrNotExist) {

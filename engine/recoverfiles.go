@@ -34,6 +34,8 @@ func (r *recovering) list() error {
 			r.sizes[base] = info.Size()
 		case ok && kind == segment.SnapshotSuffix:
 			r.snaps = append(r.snaps, base)
+		case ok && kind == segment.TxnSuffix:
+			r.txns = append(r.txns, base)
 		}
 	}
 	sort.Slice(r.files, func(i, j int) bool { return r.files[i] < r.files[j] })
@@ -49,7 +51,7 @@ func (r *recovering) removeOrphans() error {
 	}
 	for _, entry := range entries {
 		base, kind, ok := splitName(entry.Name())
-		if !ok || kind != segment.IndexSuffix && kind != segment.TimeSuffix {
+		if !ok || kind != segment.IndexSuffix && kind != segment.TimeSuffix && kind != segment.TxnSuffix {
 			continue
 		}
 		if _, ok := r.sizes[base]; ok {

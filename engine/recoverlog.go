@@ -57,6 +57,8 @@ type recovering struct {
 	files   []int64
 	sizes   map[int64]int64
 	snaps   []int64 // offsets of producer snapshots
+	txns    []int64 // base offsets of transaction indexes
+	marked  bool    // a control batch was scanned
 	next    int64   // offset after the last good record so far
 	from    int64   // offset at which the scan began; next where nothing was scanned
 	changed bool    // names in the folder were made, replaced or removed
@@ -147,7 +149,7 @@ func (r *recovering) load() error {
 		r.noteDirty()
 	}
 	r.settled.Store(&at)
-	if err := r.loadProducers(segs); err != nil {
+	if err := r.loadTransactions(segs); err != nil {
 		return err
 	}
 	return r.rest(segs)

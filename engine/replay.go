@@ -68,7 +68,7 @@ func (r *recovering) loadProducers(segs []*segment.Segment) error {
 	}
 	r.mu.producers.Expire(r.e.opt.Now().UnixMilli(), r.e.opt.ProducerIDExpiration.Milliseconds())
 	err := r.eachHeader(segs, from, func(f fs.File, p segment.Place, b record.Batch) error {
-		return replayProducer(r.mu.producers, f, p, b)
+		return replayProducer(r.mu.producers, f, p, b, func(producer.Ended) {})
 	})
 	if err != nil || r.clean || r.mu.producers.Len() == 0 {
 		return err
@@ -130,8 +130,8 @@ func (r *recovering) removeStraySnapshots() error {
 	return nil
 }
 
-// replayProducer takes one stored batch into the producer state.
-func replayProducer(s *producer.State, f fs.File, p segment.Place, b record.Batch) error {
+// replayProducer takes one stored batch into the producer state, and tells of a transaction that it ends.
+func replayProducer(s *producer.State, f fs.File, p segment.Place, b record.Batch, ended func(producer.Ended)) error {
 	if b.ProducerID() < 0 {
 		return nil
 	}
@@ -149,7 +149,9 @@ func replayProducer(s *producer.State, f fs.File, p segment.Place, b record.Batc
 			return fmt.Errorf("control batch at offset %d: %w", p.BaseOffset, err)
 		}
 		if m, ok := producer.ParseMarker(rec.Key, rec.Value); ok {
-			s.EndTransaction(info, m, rec.Offset, p.MaxTimestamp)
+			if t, ok := s.EndTransaction(info, m, rec.Offset, p.MaxTimestamp); ok {
+				ended(t)
+			}
 		}
 	}
 	return nil

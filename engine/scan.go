@@ -41,6 +41,7 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 			return fmt.Errorf("batch of offsets %d to %d where %d or more belongs", b.BaseOffset(), b.LastOffset(), r.next)
 		}
 		s.Note(b.Size(), b.LastOffset(), b.MaxTimestamp(), interval)
+		r.marked = r.marked || b.IsControl()
 		r.next = b.LastOffset() + 1
 		return nil
 	})

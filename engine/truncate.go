@@ -205,9 +205,9 @@ func (l *Log) endAt(segs []*segment.Segment, last *segment.Segment, next int64) 
 	l.mu.epochsNew = l.mu.epochs.TruncateFromEnd(next) || l.mu.epochsNew
 	l.mu.producers.Reset()
 	l.stored.Store(-1)
-	r := &recovering{Log: l, next: next, sizes: map[int64]int64{}}
+	r := &recovering{Log: l, next: next, from: next, sizes: map[int64]int64{}}
 	if err := r.list(); err != nil {
 		return err
 	}
-	return r.loadProducers(segs)
+	return r.loadTransactions(segs)
 }

@@ -57,11 +57,18 @@ func (x *Offset) Append(offset int64, position int32) error {
 // Lookup returns the greatest entry whose offset is at most offset, or the base offset and position 0: the position
 // to start reading at. An error that is ErrCorrupt asks for a rebuild.
 func (x *Offset) Lookup(offset int64) (entryOffset int64, position int32, err error) {
-	e, ok, err := x.find(offset - x.base)
+	e, ok, err := x.find(offset-x.base, false)
 	if !ok {
 		return x.base, 0, err
 	}
 	return x.base + key(e[:OffsetWidth]), value(e[:OffsetWidth]), err
+}
+
+// Behind returns the offset of the first entry whose position is at least position, or ok false: an upper bound for the
+// offsets below the position. Errors are those of Lookup.
+func (x *Offset) Behind(position int64) (offset int64, ok bool, err error) {
+	e, ok, err := x.find(position, true)
+	return x.base + key(e[:OffsetWidth]), ok, err
 }
 
 // Last returns the last entry, or ok false.

@@ -15,11 +15,12 @@ import (
 // kernel structure anyway, and a read never faults.
 const readBelow = 4096
 
-// find returns the last entry whose key is at most target, or ok false.
-func (t *table) find(target int64) (entry [12]byte, ok bool, err error) {
+// find returns the last entry whose key is at most target, or ok false; with behind the first one whose value is at least
+// target.
+func (t *table) find(target int64, behind bool) (entry [12]byte, ok bool, err error) {
 	t.mu.RLock()
 	if t.n == 0 || t.act != nil || t.view != nil {
-		entry, ok, err = t.search(target)
+		entry, ok, err = t.search(target, behind)
 		t.mu.RUnlock()
 		return entry, ok, err
 	}
@@ -31,7 +32,7 @@ func (t *table) find(target int64) (entry [12]byte, ok bool, err error) {
 		if t.view != nil { // else the owner has made it active meanwhile
 			evicted = t.bound.add(t)
 		}
-		entry, ok, err = t.search(target)
+		entry, ok, err = t.search(target, behind)
 	}
 	t.mu.Unlock()
 	// Outside of mu: two indexes that push each other out would wait for each other.
@@ -39,23 +40,34 @@ func (t *table) find(target int64) (entry [12]byte, ok bool, err error) {
 }
 
 // search looks in memory or in the view. The caller holds mu, at least for reading.
-func (t *table) search(target int64) (entry [12]byte, ok bool, err error) {
+func (t *table) search(target int64, behind bool) (entry [12]byte, ok bool, err error) {
 	switch {
 	case t.n == 0:
 		return entry, false, nil
 	case t.act != nil:
-		i := t.floor(t.act.mem, target, false)
-		return t.entry(t.act.mem, i-1), i > 0, nil
+		entry, ok = t.pick(t.act.mem, target, behind)
+		return entry, ok, nil
 	case t.view.mapping == nil:
-		i := t.floor(t.view.bytes, target, false)
-		entry, ok = t.entry(t.view.bytes, i-1), i > 0
+		entry, ok = t.pick(t.view.bytes, target, behind)
 	default:
-		entry, ok, err = t.searchMapped(target)
+		entry, ok, err = t.searchMapped(target, behind)
 	}
 	if !t.used.Load() {
 		t.used.Store(true)
 	}
 	return entry, ok, err
+}
+
+// pick is find in the entries b.
+func (t *table) pick(b []byte, target int64, behind bool) (entry [12]byte, ok bool) {
+	if !behind {
+		i := t.floor(b, target, false)
+		return t.entry(b, i-1), i > 0
+	}
+	if i := t.floor(b, target-1, true); i < len(b)/int(t.width) {
+		return t.entry(b, i), true
+	}
+	return entry, false
 }
 
 // entry returns a copy of entry i of b, or zeros when i is -1.
@@ -68,7 +80,7 @@ func (t *table) entry(b []byte, i int) (entry [12]byte) {
 }
 
 // searchMapped is search in a mapping, where each load may fault.
-func (t *table) searchMapped(target int64) (entry [12]byte, ok bool, err error) {
+func (t *table) searchMapped(target int64, behind bool) (entry [12]byte, ok bool, err error) {
 	b := t.view.bytes
 	old := debug.SetPanicOnFault(true)
 	defer func() {
@@ -77,8 +89,8 @@ func (t *table) searchMapped(target int64) (entry [12]byte, ok bool, err error) 
 			ok, err = false, t.fault(b, r)
 		}
 	}()
-	i := t.floor(b, target, false)
-	return t.entry(b, i-1), i > 0, nil
+	entry, ok = t.pick(b, target, behind)
+	return entry, ok, nil
 }
 
 // fault turns a memory fault within b into an error and lets every other panic go on.

@@ -94,6 +94,10 @@ func (s *State) FirstUndecidedOffset() (offset int64, ok bool) { return s.txns.f
 // watermark.
 func (s *State) FirstUnstableOffset() (offset int64, ok bool) { return s.txns.firstUnstable() }
 
+// Awaits reports whether a transaction has ended whose marker was not below the high watermark yet when HighWatermark was
+// called last: FirstUnstableOffset may then be more once the high watermark has moved.
+func (s *State) Awaits() bool { return len(s.txns.ended) > 0 }
+
 // HighWatermark says that the high watermark (or the log start offset, when it passes that) is now offset: transactions
 // with a marker below it are stable.
 func (s *State) HighWatermark(offset int64) { s.txns.replicated(offset) }

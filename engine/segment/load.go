@@ -175,13 +175,13 @@ func (s *Segment) CutTo(position, next int64) error {
 
 // TrimIndexes removes, durably, index entries of offsets from next on: they were written for records that are not there.
 func (s *Segment) TrimIndexes(next int64) error {
-	return errors.Join(s.index.TruncateTo(next), s.times.TruncateTo(next))
+	return errors.Join(s.index.TruncateTo(next), s.times.TruncateTo(next), s.TrimTxns(next))
 }
 
 // Remove renames the files so that a start does not find them, and returns the new names, to be removed when the
 // readers have gone. Missing files are passed over.
 func (s *Segment) Remove(fsys fs.FS, suffix string) (names []string, err error) {
-	for _, kind := range []string{LogSuffix, IndexSuffix, TimeSuffix, SnapshotSuffix} {
+	for _, kind := range []string{LogSuffix, IndexSuffix, TimeSuffix, TxnSuffix, SnapshotSuffix} {
 		from := Name(s.dir, s.Base, kind)
 		switch err := fsys.Rename(from, from+suffix); {
 		case errors.Is(err, os.ErrNotExist):

@@ -18,6 +18,7 @@ const (
 	LogSuffix      = ".log"
 	IndexSuffix    = ".index"
 	TimeSuffix     = ".timeindex"
+	TxnSuffix      = ".txnindex"
 	SnapshotSuffix = ".snapshot"
 	DeletedSuffix  = ".deleted"
 )
@@ -43,6 +44,7 @@ type Segment struct {
 
 	index *index.Offset
 	times *index.Time
+	txns  atomic.Pointer[index.Txn] // nil: no transaction was aborted in the segment
 
 	direct atomic.Bool // written with whole blocks: see SetDirect
 
@@ -199,8 +201,12 @@ func (s *Segment) Flush() error {
 	return f.Datasync()
 }
 
-// FlushIndexes writes the index entries to their files. The log's lock must be held, or the segment sealed.
+// FlushIndexes writes the index entries to their files, those of the transaction index durably: see index.Txn. The log's
+// lock must be held, or the segment sealed.
 func (s *Segment) FlushIndexes(durable bool) error {
+	if _, err := s.SettleTxns(false); err != nil {
+		return err
+	}
 	if err := s.index.Flush(durable); err != nil {
 		return err
 	}
@@ -216,6 +222,9 @@ func (s *Segment) SealIndexes() error {
 		_ = s.files.read.Advise(false) // a hint, of no consequence where it is refused
 	}
 	s.files.Unlock()
+	if _, err := s.SettleTxns(true); err != nil {
+		return err
+	}
 	if err := s.index.Seal(); err != nil {
 		return err
 	}
@@ -307,7 +316,7 @@ func (s *Segment) Close() error {
 		errs = append(errs, s.files.read.Close())
 		s.files.read = nil
 	}
-	return errors.Join(append(errs, s.index.Close(), s.times.Close())...)
+	return errors.Join(append(errs, s.index.Close(), s.times.Close(), s.closeTxns())...)
 }
 
 // header is how much of a batch says where the next one starts and which offsets it has.

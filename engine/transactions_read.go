@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/index"
+	"github.com/zurau/zurau/engine/segment"
+)
+
+// An AbortedTxn is a transaction that was aborted: records of the producer from FirstOffset on, up to its next marker, are
+// not to be shown to readers of committed records.
+type AbortedTxn struct{ ProducerID, FirstOffset int64 }
+
+// Committed is what a reader of committed records gets.
+type Committed struct {
+	Range
+	// LastStableOffset is the log's at the time of the read: the range ends at or before it.
+	LastStableOffset int64
+	// Aborted are the aborted transactions that may have a record in the range; the reader leaves their records out. As in
+	// Kafka some may begin a little behind the range, and it is nil, not empty, where there are records from the offset on
+	// and none comes: the first batch is too large for the limit, or they are gone.
+	Aborted []AbortedTxn
+}
+
+// ReadCommitted is Read up to the last stable offset. The range has the records of aborted transactions, too: see
+// Committed.Aborted. It is released as a Range.
+func (l *Log) ReadCommitted(offset int64, maxBytes int, whole bool) (Committed, error) {
+	return l.readCommitted(offset, maxBytes, whole, false)
+}
+
+// ReadCommittedNoWait is ReadCommitted for who must not wait for a disk: see ReadNoWait.
+func (l *Log) ReadCommittedNoWait(offset int64, maxBytes int, whole bool) (Committed, error) {
+	return l.readCommitted(offset, maxBytes, whole, true)
+}
+
+// AbortedTransactions returns the aborted transactions with an offset in [from, to), in the order of their markers. It may
+// read from the disk.
+func (l *Log) AbortedTransactions(from, to int64) ([]AbortedTxn, error) {
+	for tries := 0; ; tries++ {
+		list, err := l.aborted(l.segmentOf(from), from, to, false)
+		if err == nil || tries > maxTries {
+			return list, err
+		}
+		if again := l.readAgain(nil, err); again != nil {
+			return nil, again
+		}
+	}
+}
+
+func (l *Log) readCommitted(offset int64, maxBytes int, whole, noWait bool) (Committed, error) {
+	for tries := 0; ; tries++ {
+		cuts := l.cuts.Load()
+		c := Committed{LastStableOffset: l.LastStableOffset()}
+		var err error
+		// Where nothing has room the transactions of the place are told all the same, as Kafka does.
+		if c.Range, err = l.read(offset, maxBytes, whole || maxBytes <= 0, noWait); err != nil {
+			return c, err
+		}
+		if maxBytes <= 0 && !whole {
+			c.Size = 0
+		}
+		s, err := l.bound(&c, offset, noWait)
+		if c.Size == 0 {
+			c.Release()
+			c.Mem = nil
+		}
+		if l.cuts.Load() != cuts || cuts%2 == 1 {
+			c.Release()      // a truncation came between: what was found may be gone
+			l.LogEndOffset() // waits for its end
+			continue
+		}
+		if err == nil {
+			return c, nil
+		}
+		c.Release()
+		if noWait || tries > maxTries {
+			return c, err
+		}
+		if again := l.readAgain(s, err); again != nil {
+			return c, again
+		}
+	}
+}
+
+// bound ends the range at the last stable offset and finds the transactions that were aborted in it. The segment that it
+// returns with an error has a wrong index, if that is what the error says.
+func (l *Log) bound(c *Committed, offset int64, noWait bool) (*segment.Segment, error) {
+	c.LastStableOffset = min(c.LastStableOffset, c.HighWatermark)
+	c.Aborted = []AbortedTxn{}
+	s := c.seg
+	switch {
+	case offset >= c.LastStableOffset:
+		c.Size = 0
+		return nil, nil
+	case s == nil && c.Mem == nil:
+		c.Aborted = nil
+		return nil, nil
+	case s == nil:
+		s = l.segmentOf(offset)
+	}
+	if c.LastStableOffset < c.HighWatermark {
+		if err := c.end(s, noWait); err != nil {
+			return s, err
+		}
+	}
+	if !l.anyAborted(s) {
+		return nil, nil
+	}
+	to, ok, err := s.OffsetBehind(c.Position + int64(c.Size))
+	if err != nil {
+		return s, err
+	}
+	if !ok {
+		to = l.endOf(s)
+	}
+	c.Aborted, err = l.aborted(s, offset, to, noWait)
+	return nil, err
+}
+
+// end ends the range before the batch that the last stable offset is in, if that is in its segment.
+func (c *Committed) end(s *segment.Segment, noWait bool) error {
+	if c.Mem != nil {
+		if p, err := segment.FindIn(c.Mem, c.LastStableOffset); err == nil {
+			c.Mem = c.Mem[:p.Position]
+			c.Size = min(c.Size, len(c.Mem))
+		}
+		return nil
+	}
+	var from io.ReaderAt = c.File
+	if n, ok := c.File.(fs.NoWaiter); ok && noWait {
+		from = readNoWait{n}
+	}
+	p, err := s.Find(from, c.LastStableOffset, s.Size())
+	if err == io.EOF {
+		return nil // it is in a later one
+	}
+	if err == nil {
+		c.Size = int(min(int64(c.Size), p.Position-c.Position))
+	}
+	return err
+}
+
+// segmentOf returns the segment that an offset is in, or nil where none can be read.
+func (l *Log) segmentOf(offset int64) (s *segment.Segment) {
+	for _, next := range *l.view.Load() {
+		if s != nil && next.Base > offset {
+			break
+		}
+		s = next
+	}
+	return s
+}
+
+// endOf returns where the segment behind another one begins, or the log's end.
+func (l *Log) endOf(s *segment.Segment) int64 {
+	for _, next := range *l.view.Load() {
+		if next.Base > s.Base {
+			return next.Base
+		}
+	}
+	return l.LogEndOffset()
+}
+
+// anyAborted reports whether a segment from s on has a transaction index.
+func (l *Log) anyAborted(s *segment.Segment) bool {
+	for _, next := range *l.view.Load() {
+		if next.Base >= s.Base && next.HasAborted() {
+			return true
+		}
+	}
+	return s.HasAborted()
+}
+
+// aborted looks in the segments from s on. A transaction that has an offset in the range may have its marker in any of
+// them; the indexes say where there can be no more.
+func (l *Log) aborted(s *segment.Segment, from, to int64, noWait bool) ([]AbortedTxn, error) {
+	var entries []index.AbortedTxn
+	var done bool
+	var err error
+	for _, next := range *l.view.Load() {
+		if s == nil || next.Base < s.Base {
+			continue
+		}
+		if entries, done, err = next.Aborted(entries, from, to, noWait); err != nil {
+			return nil, fmt.Errorf("aborted transactions of %s in [%d, %d): %w", l.name, from, to, err)
+		}
+		if done {
+			break
+		}
+	}
+	list := make([]AbortedTxn, 0, len(entries))
+	for _, t := range entries {
+		list = append(list, AbortedTxn{t.ProducerID, t.FirstOffset})
+	}
+	return list, nil
+}
