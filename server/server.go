@@ -44,6 +44,7 @@ type Server struct {
 	net     *netio.Server
 	offsets *offsets.Store
 	cancel  context.CancelFunc
+	ending  ending
 
 	closing sync.Once
 	closed  error
@@ -51,7 +52,7 @@ type Server struct {
 
 // Start starts a broker, and returns when clients can connect. It runs until Close; ctx ends the start alone.
 func Start(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{log: o.Logger}
+	s := &Server{log: o.Logger, ending: ending{done: make(chan struct{})}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -130,6 +131,7 @@ func (s *Server) openEngine(static *config.Static) (err error) {
 		Dir:                  s.dir,
 		Logger:               s.log,
 		OnAdvance:            partition.Advanced,
+		OnFailure:            s.directoryFailed,
 		MemoryBytes:          memoryBudget(e.MemoryBytes) / 2,
 		SyncMethod:           syncMethod(e.SyncMethod),
 		ReserveBytes:         max(e.ReserveBytes, 1),
@@ -166,6 +168,7 @@ func (s *Server) openMetadata(id metadata.ID) (err error) {
 	if err != nil {
 		return err
 	}
+	go s.watchMetadata()
 	m := checkpoint.Meta{ClusterID: s.meta.Image().ClusterID, NodeID: s.cfg.NodeID, DirectoryID: checkpoint.ID(id)}
 	old, err := checkpoint.ReadMeta(fs.OS(), s.dir)
 	switch {
@@ -262,12 +265,6 @@ func (s *Server) Dir() string { return s.dir }
 // ClusterID returns the id of the broker's cluster.
 func (s *Server) ClusterID() string { return s.meta.Image().ClusterID }
 
-// Done is closed when the broker cannot go on: its metadata could not be written. Err says why.
-func (s *Server) Done() <-chan struct{} { return s.meta.Done() }
-
-// Err returns why the broker cannot go on, or nil.
-func (s *Server) Err() error { return s.meta.Err() }
-
 // Close stops the broker in order: requests that were accepted are answered, as long as ctx allows, records are
 // flushed, and the directory is as after an orderly stop. Called again it returns what it returned first.
 func (s *Server) Close(ctx context.Context) error {
@@ -275,7 +272,9 @@ func (s *Server) Close(ctx context.Context) error {
 		s.broker.Stopping()
 		s.offsets.Close()
 		err := s.net.Shutdown(ctx)
+		failed := s.failure()
 		s.closed = errors.Join(err, s.release())
+		s.ending.because(failed)
 	})
 	return s.closed
 }

@@ -35,7 +35,8 @@ func serveCommand() *cobra.Command {
 		Long: `Run a broker, which is also its own controller, on 127.0.0.1:9092 with its data in ./zurau-data.
 
 When clients can connect it prints one line on standard output, "ready HOST:PORT"; the log goes to standard error.
-SIGTERM and SIGINT stop it in order; a second one stops it at once, as a crash would.
+SIGTERM and SIGINT stop it in order; a second one stops it at once, as a crash would. When a write or a flush of the
+data directory fails, the broker stops with exit status 1, and a start recovers.
 
 Settings have Kafka's names. --set wins over the environment (ZURAU_LOG_RETENTION_HOURS=24), and that over the file.`,
 		Example: `  zurau serve
@@ -93,11 +94,14 @@ func (f *serveFlags) run(c *cobra.Command, args []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
 	cerr := s.Close(ctx)
+	if err != nil {
+		return err // what the directory's failure makes of a stop says nothing new
+	}
 	if errors.Is(cerr, context.DeadlineExceeded) {
 		log.Warn("stopped with answers that no client took", "waited", stopTime)
 		cerr = nil
 	}
-	return errors.Join(err, cerr)
+	return cerr
 }
 
 // check tells bad usage from bad values, which the table of keys knows.
