@@ -18,15 +18,17 @@ const tornSuffix = ".torn-"
 
 // cut ends a segment at a position because what follows is no batch: a write that the crash tore, or a hole that it
 // left. What is cut is kept in a side file, unless it is zeros that were laid ahead.
-func (r *recovering) cut(s *segment.Segment, f fs.File, at, size int64, why error) error {
+func (r *recovering) cut(s *segment.Segment, f fs.File, at, size int64, state State, why error) error {
 	zeros, err := r.keepTorn(s, f, at, size)
 	if err != nil {
 		return err
 	}
-	if !zeros {
+	if zeros {
+		state = ZeroTail
+	} else {
 		r.done.Cut += size - at
-		r.e.log.Warn("cut a torn tail", "partition", r.name, "file", s.Path(), "position", at, "bytes", size-at, "error", why)
 	}
+	r.meet(state, "file", s.Path(), "position", at, "bytes", size-at, "error", why)
 	return s.CutTo(at, r.next)
 }
 
@@ -82,7 +84,6 @@ func (r *recovering) setAside(bases []int64) error {
 	r.changed = true
 	for _, base := range bases {
 		r.done.Cut += r.sizes[base]
-		r.e.log.Warn("set a segment behind a torn one aside", "partition", r.name, "file", segment.Name(r.dir, base, segment.LogSuffix))
 		for _, kind := range []string{segment.LogSuffix, segment.IndexSuffix, segment.TimeSuffix, segment.TxnSuffix, segment.SnapshotSuffix} {
 			name := segment.Name(r.dir, base, kind)
 			err := r.e.fs.Rename(name, name+tornSuffix+"0")

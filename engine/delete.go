@@ -108,7 +108,7 @@ func (e *Engine) deletedName(n Name) string {
 // strayName returns a name for the folder of a log that is set aside: the digits are half of its topic id, and the time,
 // since those of an earlier process are still there.
 func (l *Log) strayName() string {
-	end := fmt.Sprintf("-%d.%x%016x-stray", l.name.Partition, l.id[:8], l.e.opt.Now().UnixNano())
+	end := fmt.Sprintf("-%d.%x%016x"+straySuffix, l.name.Partition, l.id[:8], l.e.opt.Now().UnixNano())
 	return l.name.Topic[:min(len(l.name.Topic), maxFileName-len(end))] + end
 }
 

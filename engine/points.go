@@ -113,7 +113,7 @@ func (e *Engine) readPoints() {
 		own, err = parsePoints(b)
 	}
 	if err != nil {
-		e.log.Warn("checkpoint is not readable and is made anew", "file", name, "error", err)
+		e.meet(CheckpointDamaged, "file", recoveryName, "error", err)
 		return
 	}
 	for n, p := range own {
@@ -126,6 +126,9 @@ func (e *Engine) readPoints() {
 			// A crash came between the writes of the two files, or Kafka has had the directory since. The lower point
 			// is the safe one, and nothing else is known.
 			e.checkpoints.points[n] = pointAt(p.offset)
+			e.meet(CheckpointsDiffer, "partition", n, "kafka", at.offset, "zurau", p.offset)
+		default:
+			e.meet(CheckpointsDiffer, "partition", n, "kafka", at.offset, "zurau", p.offset)
 		}
 	}
 }

@@ -21,6 +21,7 @@ type Recovery struct {
 	Scanned  int64         // bytes of batches that were checked, all beyond recovery points
 	Cut      int64         // bytes behind the last good batch that were taken off and kept in side files
 	Offline  int           // logs that are corrupt
+	States   map[State]int // rows of the recovery table that were met, and how often
 	Duration time.Duration // of it all
 }
 
@@ -92,7 +93,7 @@ func (e *Engine) readOffsets(file string) (map[Name]int64, error) {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 	case errors.Is(err, checkpoint.ErrCorrupt):
-		e.log.Warn("checkpoint is not readable and is made anew", "error", err)
+		e.meet(CheckpointDamaged, "file", file, "error", err)
 	case err != nil:
 		return nil, err
 	}
@@ -112,11 +113,16 @@ func (e *Engine) folders() ([]Name, error) {
 		return nil, err
 	}
 	var names []Name
+	var aside []string
 	for _, entry := range entries {
 		if !entry.IsDir() {
 			continue
 		}
+		if strings.HasSuffix(entry.Name(), deleteSuffix) || strings.HasSuffix(entry.Name(), straySuffix) {
+			aside = append(aside, entry.Name())
+		}
 		if strings.HasSuffix(entry.Name(), deleteSuffix) {
+			e.meet(DeletedFolderLeft, "folder", entry.Name())
 			if err := e.removeFolder(filepath.Join(e.opt.Dir, entry.Name())); err != nil {
 				return nil, err
 			}
@@ -126,7 +132,7 @@ func (e *Engine) folders() ([]Name, error) {
 			names = append(names, n)
 		}
 	}
-	return names, nil
+	return names, e.compareCheckpoints(names, aside)
 }
 
 // metadataTopic is the folder of Kafka's own metadata log, which is not ours to touch.
@@ -165,6 +171,9 @@ func (e *Engine) openLogs(names []Name, clean bool) error {
 					e.recovered.Scanned += done.Scanned
 					e.recovered.Cut += done.Cut
 					e.recovered.Offline += done.Offline
+					for s, n := range done.States {
+						e.recovered.add(s, n)
+					}
 				}
 				mu.Unlock()
 			}
@@ -175,5 +184,6 @@ func (e *Engine) openLogs(names []Name, clean bool) error {
 	}
 	close(next)
 	wg.Wait()
+	e.compareIDs()
 	return first
 }

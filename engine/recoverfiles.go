@@ -9,37 +9,74 @@ import (
 	"github.com/zurau/zurau/engine/segment"
 )
 
-// list finds the segments and snapshots, and removes what a deletion or a truncation left.
+// list finds the segments and snapshots, and clears away what work that was cut off has left.
 func (r *recovering) list() error {
+	if err := r.finishSwaps(); err != nil {
+		return err
+	}
 	entries, err := r.e.fs.ReadDir(r.dir)
 	if err != nil {
 		return err
 	}
+	var torn []string
 	for _, entry := range entries {
 		name := entry.Name()
-		if strings.HasSuffix(name, segment.DeletedSuffix) || strings.HasSuffix(name, copySuffix) {
-			if err := r.e.removeIfThere(filepath.Join(r.dir, name)); err != nil {
+		if state := leftover(name); state != "" {
+			if err := r.removeLeft(state, name); err != nil {
 				return err
 			}
 			continue
 		}
 		base, kind, ok := splitName(name)
 		switch {
-		case ok && kind == segment.LogSuffix:
+		case !ok:
+		case kind == segment.LogSuffix:
 			info, err := r.e.fs.Stat(filepath.Join(r.dir, name))
 			if err != nil {
 				return err
 			}
 			r.files = append(r.files, base)
 			r.sizes[base] = info.Size()
-		case ok && kind == segment.SnapshotSuffix:
+		case kind == segment.SnapshotSuffix:
 			r.snaps = append(r.snaps, base)
-		case ok && kind == segment.TxnSuffix:
+		case kind == segment.TxnSuffix:
 			r.txns = append(r.txns, base)
+		case strings.Contains(kind, tornSuffix):
+			torn = append(torn, name)
 		}
 	}
 	sort.Slice(r.files, func(i, j int) bool { return r.files[i] < r.files[j] })
 	sort.Slice(r.snaps, func(i, j int) bool { return r.snaps[i] < r.snaps[j] })
+	return r.removeOldTorn(torn)
+}
+
+// leftover returns the state of a file that is to be removed by its name alone, or "".
+func leftover(name string) State {
+	switch {
+	case strings.HasSuffix(name, segment.DeletedSuffix):
+		return DeletedLeft
+	case strings.HasSuffix(name, copySuffix):
+		return CleanedLeft
+	}
+	return ""
+}
+
+func (r *recovering) removeLeft(state State, name string) error {
+	r.meet(state, "file", name)
+	return r.e.removeIfThere(filepath.Join(r.dir, name))
+}
+
+// removeOldTorn removes what earlier starts cut off, once retention has passed the place: a log that keeps its records
+// for ever keeps these, too, and they cannot outgrow what crashes had in flight.
+func (r *recovering) removeOldTorn(torn []string) error {
+	for _, name := range torn {
+		if base, _, _ := splitName(name); len(r.files) == 0 || base >= r.files[0] {
+			continue
+		}
+		if err := r.removeLeft(TornOld, name); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -57,7 +94,7 @@ func (r *recovering) removeOrphans() error {
 		if _, ok := r.sizes[base]; ok {
 			continue
 		}
-		if err := r.e.removeIfThere(filepath.Join(r.dir, entry.Name())); err != nil {
+		if err := r.removeLeft(IndexOrphan, entry.Name()); err != nil {
 			return err
 		}
 		r.changed = true

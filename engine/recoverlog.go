@@ -53,6 +53,7 @@ func (l *Log) startAt(offset int64) error {
 type recovering struct {
 	*Log
 	clean   bool
+	unknown bool // no checkpoint names the log: after an orderly stop, too, it has to be looked at
 	point   point
 	files   []int64
 	sizes   map[int64]int64
@@ -74,23 +75,20 @@ func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
 	if !ok {
 		p = pointAt(0)
 	}
-	r := &recovering{Log: l, clean: clean, point: p, sizes: map[int64]int64{}}
+	r := &recovering{Log: l, clean: clean, unknown: !ok, point: p, sizes: map[int64]int64{}}
 	if err := r.open(); err != nil {
 		if final(err) {
 			return nil, r.done, errors.Join(err, l.closeFiles(ErrClosed))
 		}
-		e.log.Error("log is offline", "partition", n, "error", err)
+		if StateOf(err) == "" {
+			err = &corruption{Unreadable, err}
+		}
+		r.meet(StateOf(err), "error", err)
 		l.corrupt.Store(&err)
 		r.done.Offline = 1
 	}
 	return l, r.done, nil
 }
-
-// corruption is damage that no crash explains: it is neither cut nor served.
-type corruption struct{ err error }
-
-func (c *corruption) Error() string { return "corrupt: " + c.err.Error() }
-func (c *corruption) Unwrap() error { return c.err }
 
 // open reads the folder.
 func (r *recovering) open() error {
@@ -98,16 +96,29 @@ func (r *recovering) open() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, checkpoint.ErrCorrupt) {
 		return err
 	}
+	switch {
+	case errors.Is(err, checkpoint.ErrCorrupt):
+		r.meet(MetadataDamaged, "error", err)
+	case err != nil:
+		r.meet(MetadataMissing)
+	}
 	r.id = id
 	r.w.identified.Store(id != [16]byte{})
 	if err := r.list(); err != nil {
 		return err
 	}
+	if r.unknown && len(r.files) > 0 {
+		r.meet(UnknownLog)
+	}
 	if err := r.removeOrphans(); err != nil {
 		return err
 	}
 	if len(r.files) == 0 {
-		r.next = max(r.e.checkpoints.starts[r.name], 0)
+		// Offsets that were given are not given again, even where their records are gone.
+		r.next = max(r.e.checkpoints.starts[r.name], r.point.offset)
+		if r.point.offset > r.e.checkpoints.starts[r.name] {
+			r.meet(FirstSegmentMissing, "from", r.e.checkpoints.starts[r.name], "to", r.point.offset)
+		}
 		err = errors.Join(r.startAt(r.next), r.removeStraySnapshots())
 	} else {
 		err = r.load()
@@ -139,6 +150,7 @@ func (r *recovering) load() error {
 	r.flushed.Store(m)
 	at := point{offset: r.next, base: last.Base}
 	at.maxTimestamp, at.maxOffset = last.MaxTimestamp()
+	r.compareStart()
 	r.start.Store(min(max(r.files[0], r.e.checkpoints.starts[r.name]), r.next))
 	if err := r.loadEpochs(segs); err != nil {
 		return err
@@ -197,41 +209,64 @@ func (r *recovering) openSegments() (segs []*segment.Segment, err error) {
 
 // hole decides what it means that the segment number i does not start where the one before it ends:
 //
-//	starts earlier                          corruption
-//	starts at or below the log start        a retention was cut off: nothing is missing that anybody may read
-//	starts at or below the recovery point   as Kafka, go on: compaction leaves such holes
-//	the one before ends below that point    corruption: what is missing was flushed
-//	in sync mode, further behind than       corruption: what is missing was flushed
+//	starts earlier                          segment-overlap
+//	starts at or below the log start        hole-retained
+//	a cleaner was here                      hole-compacted
+//	starts at or below the recovery point,  segment-lost: we do not clean, and everything there was flushed
+//	in what was written in sync mode
+//	starts at or below the recovery point   segment-missing: nobody can tell
+//	the one before ends below that point    segment-lost: what is missing was flushed
+//	in sync mode, further behind than       segment-lost: what is missing was flushed
 //	could have been in flight
-//	else                                    a crash lost the end of the segment before: the log ends there
+//	else                                    holed-segments: a crash lost the end of the segment before
 func (r *recovering) hole(i int) (cut bool, err error) {
 	base := r.files[i]
 	name := segment.Name(r.dir, base, segment.LogSuffix)
+	lost := fmt.Errorf("offsets %d to %d are missing before %s", r.next, base-1, name)
+	flushed := r.clean || base <= r.point.offset
+	compacted := false
+	if base > r.next {
+		if compacted, err = r.compacted(i, flushed || r.unknown); err != nil {
+			return false, err
+		}
+	}
+	state := HoledSegments
 	switch {
 	case base < r.next:
-		return false, &corruption{fmt.Errorf("%s starts before offset %d, where the segment before it ends", name, r.next)}
+		return false, &corruption{SegmentOverlap, fmt.Errorf("%s starts before offset %d, where the segment before it ends", name, r.next)}
 	case base <= r.e.checkpoints.starts[r.name]:
-		return false, nil
-	case r.clean || base <= r.point.offset:
-		r.e.log.Warn("records are missing between two segments", "partition", r.name, "from", r.next, "to", base)
-		return false, nil
+		state = HoleRetained
+	case compacted:
+		state = HoleCompacted
+	case flushed && r.point.syncFrom >= 0 && r.next >= r.point.syncFrom:
+		return false, &corruption{SegmentLost, fmt.Errorf("%w, and were flushed", lost)}
+	case flushed:
+		state = SegmentMissing
 	case r.next < r.point.offset:
-		return false, &corruption{fmt.Errorf("offsets %d to %d are missing, and everything below %d was flushed", r.next, base-1, r.point.offset)}
+		return false, &corruption{SegmentLost, fmt.Errorf("%w, and everything below %d was flushed", lost, r.point.offset)}
+	}
+	if state != HoledSegments {
+		r.meet(state, "file", name, "from", r.next, "to", base)
+		return false, nil
 	}
 	proof, err := r.flushedBehind(i, 0)
 	if err != nil {
 		return false, err
 	}
 	if proof != "" {
-		return false, &corruption{fmt.Errorf("offsets %d to %d are missing, and %s was written after they were flushed", r.next, base-1, proof)}
+		return false, &corruption{SegmentLost, fmt.Errorf("%w, and %s was written after they were flushed", lost, proof)}
 	}
+	r.meet(state, "file", name, "from", r.next, "to", base)
 	return true, r.setAside(r.files[i:])
 }
 
 // openSegment loads the segment number i, after a scan where something of it lies beyond the recovery point.
 func (r *recovering) openSegment(s *segment.Segment, i int) (err error) {
 	size, last := r.sizes[s.Base], i+1 == len(r.files)
-	if !r.clean && (last || r.files[i+1] > r.point.offset) {
+	if size == 0 {
+		r.meet(EmptySegment, "file", s.Path())
+	}
+	if (!r.clean || r.unknown) && (last || r.files[i+1] > r.point.offset) {
 		return r.scan(s, i)
 	}
 	interval := r.config.Load().IndexInterval
@@ -241,8 +276,20 @@ func (r *recovering) openSegment(s *segment.Segment, i int) (err error) {
 		if r.clean && last {
 			return r.scan(s, i) // the file changed after the mark was made
 		}
-		return &corruption{err}
+		return &corruption{CorruptBatch, err}
 	}
+	r.tellIndexes(s)
 	r.next = next
 	return err
+}
+
+// tellIndexes says which indexes of a segment were made again.
+func (r *recovering) tellIndexes(s *segment.Segment) {
+	for _, suffix := range s.Damaged() {
+		state := IndexDamaged
+		if suffix == segment.TimeSuffix {
+			state = TimeIndexDamaged
+		}
+		r.meet(state, "file", segment.Name(r.dir, s.Base, suffix))
+	}
 }

@@ -19,6 +19,7 @@ import (
 func (r *recovering) loadEpochs(segs []*segment.Segment) error {
 	epochs, err := checkpoint.ReadLeaderEpochs(r.e.fs, r.dir)
 	from := min(r.from, r.point.offset)
+	damaged := err
 	switch {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, checkpoint.ErrCorrupt):
 		epochs, from = new(checkpoint.LeaderEpochs), 0
@@ -27,11 +28,18 @@ func (r *recovering) loadEpochs(segs []*segment.Segment) error {
 		return err
 	case len(epochs.Entries()) == 0:
 		from = 0 // a file that lost its content looks like one without entries; a log with records has some
+		damaged = errNoEpochs
 	case r.clean:
 		from = r.next
 	}
-	epochs.TruncateFromEnd(r.next)
+	if epochs.TruncateFromEnd(r.next) {
+		r.meet(EpochsAhead, "end", r.next)
+	}
 	r.mu.epochs = epochs
+	// Before the first checkpoint there is no file yet.
+	if damaged != nil && (errors.Is(damaged, checkpoint.ErrCorrupt) || r.point.offset > r.files[0] && r.next > r.files[0]) {
+		defer func() { r.meet(EpochsDamaged, "error", damaged, "epochs", len(epochs.Entries())) }()
+	}
 	return r.eachHeader(segs, from, func(_ fs.File, p segment.Place, b record.Batch) error {
 		if e := b.PartitionLeaderEpoch(); e >= 0 {
 			if last, ok := epochs.Latest(); !ok || last.Epoch < e {
@@ -42,6 +50,8 @@ func (r *recovering) loadEpochs(segs []*segment.Segment) error {
 	})
 }
 
+var errNoEpochs = errors.New("no entries")
+
 // loadProducers reads the newest snapshot that is sound and not beyond the end, and replays the batches behind it.
 func (r *recovering) loadProducers(segs []*segment.Segment) error {
 	from := int64(0) // records below the log start count, too, as long as they are there
@@ -50,18 +60,19 @@ func (r *recovering) loadProducers(segs []*segment.Segment) error {
 		if offset > r.next {
 			continue
 		}
-		b, err := r.e.readFile(segment.Name(r.dir, offset, segment.SnapshotSuffix))
-		if err == nil {
-			err = r.mu.producers.Unmarshal(b)
-		}
+		sound, err := r.loadSnapshot(offset)
 		if err != nil {
-			r.e.log.Warn("producer snapshot is not readable and is passed over", "partition", r.name, "offset", offset, "error", err)
-			r.mu.producers.Reset()
+			return err
+		}
+		if !sound {
 			continue
 		}
 		from = offset
 		r.stored.Store(offset)
 		break
+	}
+	if len(r.files) > 0 && r.stored.Load() < 0 && min(r.point.offset, r.next) > r.files[0] {
+		r.meet(SnapshotMissing, "recovery point", r.point.offset)
 	}
 	if err := r.removeStraySnapshots(); err != nil {
 		return err
@@ -74,6 +85,26 @@ func (r *recovering) loadProducers(segs []*segment.Segment) error {
 		return err
 	}
 	return r.recall(segs, from)
+}
+
+// loadSnapshot reads the snapshot at an offset. One that is garbage is removed: nobody will ever use it.
+func (r *recovering) loadSnapshot(offset int64) (sound bool, err error) {
+	name := segment.Name(r.dir, offset, segment.SnapshotSuffix)
+	b, err := r.e.readFile(name)
+	unread := err != nil
+	if err == nil {
+		err = r.mu.producers.Unmarshal(b)
+	}
+	if err == nil {
+		return true, nil
+	}
+	r.meet(SnapshotDamaged, "file", name, "error", err)
+	r.mu.producers.Reset()
+	if unread {
+		return false, nil
+	}
+	r.changed = true
+	return false, r.e.removeIfThere(name)
 }
 
 // recall finds what a snapshot at an offset leaves out: it has the last batch of each producer, as Kafka's, and what was in
@@ -122,7 +153,9 @@ func (r *recovering) removeStraySnapshots() error {
 		if offset <= r.next && (offset == r.stored.Load() || r.startsSegment(offset)) {
 			continue
 		}
-		if err := r.e.removeIfThere(segment.Name(r.dir, offset, segment.SnapshotSuffix)); err != nil {
+		name := segment.Name(r.dir, offset, segment.SnapshotSuffix)
+		r.meet(SnapshotStray, "file", name)
+		if err := r.e.removeIfThere(name); err != nil {
 			return err
 		}
 		r.changed = true

@@ -15,14 +15,8 @@ import (
 )
 
 // scan checks the batches of the segment number i from the recovery point on, ends it behind the last good one, and
-// flushes what is left: after kill -9 the page cache holds what the disk does not have yet. What a bad batch means:
-//
-//	beyond the recovery point, async          the crash tore or lost it: cut
-//	beyond, sync, and a good batch further    corruption: it was flushed before that one was written
-//	behind than could have been in flight
-//	beyond, sync, else                        the crash tore or lost it: cut
-//	below, the file just ends within it       the file was cut by somebody: cut, as Kafka does with a checkpoint that is ahead
-//	below, else                               corruption
+// flushes what is left: after kill -9 the page cache holds what the disk does not have yet. What a bad batch means is
+// what judge says.
 func (r *recovering) scan(s *segment.Segment, i int) error {
 	f, err := s.Acquire()
 	if err != nil {
@@ -50,17 +44,17 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 		return fmt.Errorf("scan from position %d: %w", end, bad) // not what the file holds, but that it cannot be read
 	}
 	if end < size {
-		if err := r.judge(s, f, i, end, bad); err != nil {
+		state, err := r.judge(s, f, i, end, bad)
+		if err != nil {
 			return err
 		}
-		if err := r.cut(s, f, end, size, bad); err != nil {
+		if err := r.cut(s, f, end, size, state, bad); err != nil {
 			return err
 		}
+	} else if r.next < r.point.offset && i+1 == len(r.files) {
+		r.meet(EndBelowPoint, "file", s.Path(), "end", r.next, "recovery point", r.point.offset)
 	}
 	s.Extend(end)
-	if r.next < r.point.offset && i+1 == len(r.files) {
-		r.e.log.Warn("the log ends before its recovery point", "partition", r.name, "end", r.next, "recovery point", r.point.offset)
-	}
 	return r.flushScanned(s, start)
 }
 
@@ -87,14 +81,15 @@ func (r *recovering) begin(s *segment.Segment, f fs.File, size int64, interval i
 		return from, err
 	}
 	next, err := s.Load(from, interval, true, known)
+	r.tellIndexes(s)
 	if err == nil && next != r.next {
 		next, err = s.Rebuild(f, from, interval)
 	}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = &corruption{fmt.Errorf("%w, below the recovery point %d", err, r.next)}
+		err = &corruption{CorruptBatch, fmt.Errorf("%w, below the recovery point %d", err, r.next)}
 	case err == nil && next != r.next:
-		err = &corruption{fmt.Errorf("%s has the offset %d at its recovery point %d", s.Path(), next, r.next)}
+		err = &corruption{CorruptBatch, fmt.Errorf("%s has the offset %d at its recovery point %d", s.Path(), next, r.next)}
 	}
 	return from, err
 }
@@ -120,37 +115,65 @@ func (r *recovering) pointIn(s *segment.Segment, f fs.File, size int64) (int64, 
 	case p.BaseOffset == at:
 		return p.Position, nil
 	}
+	r.meet(PointWithinBatch, "file", s.Path(), "recovery point", at, "batch", p.BaseOffset)
 	return 0, nil
 }
 
-// judge returns the corruption that a bad place at a position of the segment number i is proof of, if it is.
-func (r *recovering) judge(s *segment.Segment, f fs.File, i int, at int64, bad error) error {
+// judge decides what a bad place at a position of the segment number i is: corruption is the error, else it is to be cut.
+//
+//	after an orderly stop, none behind        dirty-after-clean
+//	below the recovery point, in the last     end-below-point: somebody cut the file
+//	file, which just ends within a batch
+//	below, else; or after an orderly stop     corrupt-batch
+//	beyond, sync, and a good batch further    corrupt-flushed: it was flushed before that one was written
+//	behind than could have been in flight
+//	beyond, and a good batch behind           holed-tail
+//	beyond, else                              torn-tail
+func (r *recovering) judge(s *segment.Segment, f fs.File, i int, at int64, bad error) (State, error) {
 	size := r.sizes[s.Base]
 	what := fmt.Errorf("%s at position %d: %w", s.Path(), at, bad)
-	if r.next < r.point.offset {
-		behind, err := r.goodBatch(f, at+1, size)
-		if err != nil {
-			return err
-		}
-		if i+1 < len(r.files) || !errors.Is(bad, io.ErrUnexpectedEOF) || behind >= 0 {
-			return &corruption{fmt.Errorf("%w, below the recovery point %d", what, r.point.offset)}
-		}
-		return nil
+	behind, err := r.goodBatch(f, at+1, size)
+	if err != nil {
+		return "", err
 	}
+	last := i+1 == len(r.files)
+	below := r.next < r.point.offset
+	switch {
+	case below && (!last || !errors.Is(bad, io.ErrUnexpectedEOF) || behind >= 0):
+		return "", &corruption{CorruptBatch, fmt.Errorf("%w, below the recovery point %d", what, r.point.offset)}
+	case r.clean && (!last || behind >= 0):
+		return "", &corruption{CorruptBatch, fmt.Errorf("%w, after an orderly stop", what)}
+	case r.clean:
+		return DirtyAfterClean, nil
+	case below:
+		return EndBelowPoint, nil
+	}
+	if proof, err := r.proof(f, i, at); err != nil {
+		return "", err
+	} else if proof != "" {
+		return "", &corruption{CorruptFlushed, fmt.Errorf("%w, and %s was written after it was flushed", what, proof)}
+	}
+	if behind >= 0 {
+		return HoledTail, nil
+	}
+	return TornTail, nil
+}
+
+// proof names a good batch that can only have been written after what is bad at a position of the segment number i was
+// flushed, or "".
+func (r *recovering) proof(f fs.File, i int, at int64) (string, error) {
 	if r.point.syncFrom < 0 || r.next < r.point.syncFrom {
-		return nil
+		return "", nil
 	}
+	size := r.sizes[r.files[i]]
 	behind, err := r.goodBatch(f, at+flightBytes, size)
 	if err != nil {
-		return err
+		return "", err
 	}
-	proof := fmt.Sprintf("the batch at position %d", behind)
-	if behind < 0 {
-		if proof, err = r.flushedBehind(i+1, size-at); err != nil || proof == "" {
-			return err
-		}
+	if behind >= 0 {
+		return fmt.Sprintf("the batch at position %d", behind), nil
 	}
-	return &corruption{fmt.Errorf("%w, and %s was written after it was flushed", what, proof)}
+	return r.flushedBehind(i+1, size-at)
 }
 
 // flushedBehind names a good batch in the segments from number i on that lies further than flightBytes behind a bad place,

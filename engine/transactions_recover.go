@@ -47,7 +47,7 @@ func (r *recovering) loadAborted(segs []*segment.Segment) error {
 		}
 		switch err := s.OpenTxns(); {
 		case errors.Is(err, index.ErrCorrupt):
-			r.e.log.Warn("a transaction index is wrong and is made anew", "partition", r.name, "error", err)
+			r.meet(TxnIndexDamaged, "file", segment.Name(r.dir, s.Base, segment.TxnSuffix), "error", err)
 			if err := s.ResetTxns(); err != nil {
 				return err
 			}

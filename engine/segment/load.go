@@ -26,35 +26,60 @@ func (s *Segment) Load(size int64, interval int32, check bool, known *Known) (ne
 	}
 	defer s.Release()
 	s.size.Store(size)
+	s.damaged = nil
 	switch sound, err := s.soundIndexes(f, size, check); {
 	case err != nil:
 		return 0, err
 	case !sound:
 		return s.Rebuild(f, size, interval)
 	}
+	entries, times := s.index.Entries(), s.times.Entries()
 	next, err = s.resume(f, size, interval, known)
 	if errors.Is(err, index.ErrCorrupt) {
+		s.damaged = append(s.damaged, IndexSuffix)
 		return s.Rebuild(f, size, interval)
 	}
+	if s.index.Entries() > entries { // it was missing, or too short
+		s.damaged = append(s.damaged, IndexSuffix)
+		if times == 0 && s.times.Entries() > 0 {
+			s.damaged = append(s.damaged, TimeSuffix)
+		}
+	}
 	return next, err
+}
+
+// Damaged returns the endings of the indexes that the last Load has made again, or more of them.
+func (s *Segment) Damaged() []string { return s.damaged }
+
+// wrong notes an index that Load makes again.
+func (s *Segment) wrong(suffix string) bool {
+	s.damaged = append(s.damaged, suffix)
+	return false
 }
 
 // soundIndexes reports whether the indexes can belong to the log file. The last entries must name the batches that they
 // point at, which those of another segment do not.
 func (s *Segment) soundIndexes(f fs.File, size int64, check bool) (bool, error) {
 	if check {
-		if err := errors.Join(s.index.Check(size), s.times.Check()); errors.Is(err, index.ErrCorrupt) {
-			return false, nil
-		} else if err != nil {
+		wrong, timesWrong := s.index.Check(size), s.times.Check()
+		if errors.Is(wrong, index.ErrCorrupt) {
+			wrong = nil
+			s.wrong(IndexSuffix)
+		}
+		if errors.Is(timesWrong, index.ErrCorrupt) {
+			timesWrong = nil
+			s.wrong(TimeSuffix)
+		}
+		if err := errors.Join(wrong, timesWrong); err != nil || len(s.damaged) > 0 {
 			return false, err
 		}
 	}
 	if offset, at, ok := s.index.Last(); ok {
 		if at <= 0 || int64(at)+header > size {
-			return false, nil
+			return s.wrong(IndexSuffix), nil
 		}
 		if sound, err := s.names(f, int64(at), size, func(p Place) bool { return p.BaseOffset <= offset }); !sound {
-			return false, err
+			return s.wrong(IndexSuffix), err
 		}
 	}
 	t, o, ok := s.times.Last()
@@ -63,13 +88,14 @@ func (s *Segment) soundIndexes(f fs.File, size int64, check bool) (bool, error) 
 			return true, nil
 		}
 		// The first offset entry comes with a time entry, unless the records have no time.
-		return s.names(f, 0, size, func(p Place) bool { return p.MaxTimestamp < 0 })
+		sound, err := s.names(f, 0, size, func(p Place) bool { return p.MaxTimestamp < 0 })
+		return sound || s.wrong(TimeSuffix), err
 	}
 	p, err := s.Find(f, o, size)
 	if err == io.EOF || errors.Is(err, index.ErrCorrupt) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, nil
+		return s.wrong(TimeSuffix), nil
 	}
-	return err == nil && p.MaxTimestamp == t && p.BaseOffset <= o, err
+	return err == nil && p.MaxTimestamp == t && p.BaseOffset <= o || s.wrong(TimeSuffix), err
 }
 
 // names reports whether the batch at a position is the one that is meant.

@@ -51,6 +51,8 @@ type Segment struct {
 	// stats is owned by the log's lock.
 	stats stats
 
+	damaged []string // by Load
+
 	files struct {
 		sync.Mutex
 		write, read fs.File
