@@ -73,8 +73,7 @@ func committedOf(l *Log, from int64, maxBytes int) (offsets []int64, err error) 
 		if err != nil || len(b) == 0 {
 			return offsets, err
 		}
-		gone := map[int64]bool{}
-		left := slices.SortedFunc(slices.Values(c.Aborted), func(a, b AbortedTxn) int { return int(a.FirstOffset - b.FirstOffset) })
+		kept := keeper{aborted: c.Aborted}
 		for len(b) > 0 {
 			batch, rest, err := record.Next(b)
 			if err != nil {
@@ -84,15 +83,7 @@ func committedOf(l *Log, from int64, maxBytes int) (offsets []int64, err error) 
 			if batch.LastOffset() >= c.LastStableOffset {
 				return nil, fmt.Errorf("a batch up to offset %d below the last stable offset %d", batch.LastOffset(), c.LastStableOffset)
 			}
-			for len(left) > 0 && left[0].FirstOffset <= batch.LastOffset() {
-				gone[left[0].ProducerID], left = true, left[1:]
-			}
-			switch {
-			case batch.IsControl():
-				if m, _ := batch.EndTxn(); !m.Commit {
-					delete(gone, batch.ProducerID())
-				}
-			case !batch.IsTransactional() || !gone[batch.ProducerID()]:
+			if kept.keeps(batch) && !batch.IsControl() {
 				for o := batch.BaseOffset(); o <= batch.LastOffset(); o++ {
 					offsets = append(offsets, o)
 				}
