@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -38,12 +39,14 @@ type Server struct {
 	cfg     config.Broker
 	dir     string
 	log     *slog.Logger
+	lock    io.Closer
 	engine  *engine.Engine
 	meta    *metadata.Node
 	broker  *api.Broker
 	net     *netio.Server
 	offsets *offsets.Store
 	cancel  context.CancelFunc
+	naming  sync.WaitGroup
 	ending  ending
 
 	closing sync.Once
@@ -74,14 +77,17 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 	if err := s.supported(); err != nil {
 		return err
 	}
-	id, err := s.openDir()
+	id, static, err := s.openDir(static)
 	if err != nil {
 		return err
 	}
 	if err := s.openEngine(static); err != nil {
 		return err
 	}
-	if err := s.openMetadata(id); err != nil {
+	if err := s.openMetadata(id, static); err != nil {
+		return err
+	}
+	if err := s.catchUp(ctx); err != nil {
 		return err
 	}
 	stop, cancel := context.WithCancel(context.Background())
@@ -98,31 +104,40 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 	s.offsets = offsets.New(offsets.Options{Metadata: s.meta, Partitions: s.broker.Partitions, Config: s.cfg.Groups, Log: s.log})
 	s.broker.Groups = s.offsets.Coordinator()
 	s.offsets.Start()
+	s.naming.Go(func() { s.nameOpenTransactions(stop) })
 	if err := s.listen(); err != nil {
 		return err
 	}
 	return s.register(ctx, id, static)
 }
 
-// openDir makes the log directory where it is not there, and reads whose it is.
-func (s *Server) openDir() (metadata.ID, error) {
+// openDir makes the log directory where it is not there, keeps others out, and reads whose it is. It returns the
+// configuration with the node id that the directory has, where none was set.
+func (s *Server) openDir(static *config.Static) (id metadata.ID, _ *config.Static, err error) {
 	s.dir = s.cfg.LogDirs[0] // log.dir has a default
 	if err := makeDir(fs.OS(), s.dir); err != nil {
-		return metadata.ID{}, fmt.Errorf("log directory %s: %w", s.dir, err)
+		return id, nil, fmt.Errorf("log directory %s: %w", s.dir, err)
+	}
+	if s.lock, err = lockAgainstKafka(s.dir); err != nil {
+		return id, nil, fmt.Errorf("log directory %s: %w", s.dir, err)
 	}
 	m, err := checkpoint.ReadMeta(fs.OS(), s.dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return metadata.NewID(random{})
-	case err != nil:
-		return metadata.ID{}, err
-	case m.NodeID != s.cfg.NodeID:
-		return metadata.ID{}, fmt.Errorf("%s is of node.id %d, and this broker is %d",
-			filepath.Join(s.dir, checkpoint.MetaName), m.NodeID, s.cfg.NodeID)
-	case m.DirectoryID == checkpoint.ID{}:
-		return metadata.NewID(random{}) // the directory is older than such ids
+	if errors.Is(err, os.ErrNotExist) {
+		id, err = metadata.NewID(random{})
+		return id, static, err
 	}
-	return m.DirectoryID, nil
+	if err != nil {
+		return id, nil, err
+	}
+	static = s.nodeOf(static, m.NodeID)
+	if m.NodeID != s.cfg.NodeID {
+		return id, nil, fmt.Errorf("%s is of node.id %d, and this broker is %d",
+			filepath.Join(s.dir, checkpoint.MetaName), m.NodeID, s.cfg.NodeID)
+	}
+	if id = m.DirectoryID; id.IsZero() {
+		id, err = metadata.NewID(random{}) // the directory is older than such ids
+	}
+	return id, static, err
 }
 
 func (s *Server) openEngine(static *config.Static) (err error) {
@@ -163,8 +178,9 @@ func syncMethod(name string) engine.SyncMethod {
 
 // openMetadata opens the metadata, and says in the directory whose it is now. A directory of another cluster is refused:
 // its metadata was lost, or was never here, and with it all that is known about the logs.
-func (s *Server) openMetadata(id metadata.ID) (err error) {
-	s.meta, err = metadata.Open(metadata.Options{Dir: s.dir, NodeID: s.cfg.NodeID, Logger: s.log})
+func (s *Server) openMetadata(id metadata.ID, static *config.Static) (err error) {
+	s.meta, err = metadata.Open(metadata.Options{Dir: s.dir, NodeID: s.cfg.NodeID, Logger: s.log,
+		AtFirst: func() ([]metadata.Record, error) { return s.firstRecords(id, static) }})
 	if err != nil {
 		return err
 	}
@@ -173,13 +189,14 @@ func (s *Server) openMetadata(id metadata.ID) (err error) {
 	old, err := checkpoint.ReadMeta(fs.OS(), s.dir)
 	switch {
 	case err == nil && old == m:
-		return nil
+		return s.noteStarted()
 	case err == nil && old.ClusterID != "" && old.ClusterID != m.ClusterID:
 		name := filepath.Join(s.dir, checkpoint.MetaName)
 		return fmt.Errorf("%s is of cluster %s, and the metadata beside it is of cluster %s and knows none of the other's topics: "+
-			"expected the metadata that was written with these logs; to give them up, remove %s", name, old.ClusterID, m.ClusterID, name)
+			"expected the metadata that was written with these logs; to have topics adopted from the folders of their partitions instead, with all of their "+
+			"records kept, remove zurau-metadata.* and %s; to give them up, remove %s", name, old.ClusterID, m.ClusterID, startedName, name)
 	}
-	return checkpoint.WriteMeta(fs.OS(), s.dir, m, time.Now())
+	return errors.Join(checkpoint.WriteMeta(fs.OS(), s.dir, m, time.Now()), s.noteStarted())
 }
 
 // listen lets clients connect.
@@ -297,6 +314,7 @@ func (s *Server) release() (err error) {
 	if s.cancel != nil {
 		s.cancel()
 	}
+	s.naming.Wait()
 	if s.meta != nil {
 		err = s.meta.Close()
 	}
@@ -305,6 +323,9 @@ func (s *Server) release() (err error) {
 	}
 	if s.broker != nil {
 		s.broker.Close() // after the engine, whose last completions may still give its workers something to do
+	}
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
 	}
 	return err
 }

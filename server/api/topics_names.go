@@ -16,6 +16,9 @@ const (
 	clusterMetadata  = "__cluster_metadata" // Kafka's name for its own metadata log: never made here
 )
 
+// InternalTopic reports whether a topic of that name is the broker's own.
+func InternalTopic(name string) bool { return internalTopic(name) }
+
 func internalTopic(name string) bool {
 	return name == consumerOffsets || name == transactionState || name == shareGroupState
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"sort"
 )
 
@@ -55,6 +56,18 @@ func (s *Static) Set(name string) (value string, from Source, ok bool) {
 	}
 	v, ok := s.settings[name]
 	return v.value, v.source, ok
+}
+
+// With returns a copy in which a key has a value, written at from.
+func (s *Static) With(name, value string, from Source) *Static {
+	c := &Static{settings: map[string]setting{}}
+	if s != nil {
+		c.warnings = s.warnings
+		maps.Copy(c.settings, s.settings)
+	}
+	c.put(name, value, from)
+	c.pairNodeID()
+	return c
 }
 
 // Names lists everything that was written somewhere, unknown keys too, in order.

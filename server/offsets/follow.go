@@ -55,6 +55,9 @@ func (s *Store) lead(t metadata.Topic) {
 	s.mu.last = done
 	var rest []int32
 	for p := from; p < to; p++ {
+		if m, ok := t.Partition(p); ok && m.Leader < 0 {
+			continue // its log is somewhere else, and with it the groups
+		}
 		if !over(before) || !s.loadEmpty(in, p) {
 			rest = append(rest, p)
 		}

@@ -55,8 +55,7 @@ func (s *Store) loadPartition(in *incarnation, p int32) {
 
 func (s *Store) ended(in *incarnation) bool { return in.gone.Load() || s.closed.Load() }
 
-// batches reads a partition's log from its start to its high watermark. Nobody appends meanwhile: only the coordinator
-// does, when it has loaded. A batch is valid until the next one is asked for.
+// batches reads a partition's log. Nobody appends meanwhile: only the coordinator does, when it has loaded.
 func (s *Store) batches(in *incarnation, p int32) iter.Seq2[record.Batch, error] {
 	return func(yield func(record.Batch, error) bool) {
 		l, err := s.logOf(in, p)
@@ -64,13 +63,31 @@ func (s *Store) batches(in *incarnation, p int32) iter.Seq2[record.Batch, error]
 			yield(nil, err)
 			return
 		}
-		var buf []byte
-		for offset := l.LogStartOffset(); ; {
+		ended := func() error {
 			if s.ended(in) {
-				yield(nil, errGone)
+				return errGone
+			}
+			return nil
+		}
+		for b, err := range Batches(l, ended) {
+			if !yield(b, err) {
 				return
 			}
-			if buf, err = read(l, offset, buf); err != nil {
+		}
+	}
+}
+
+// Batches reads a log of the broker's own from its start to its high watermark. A batch is valid until the next one is
+// asked for. Before each read ended is asked for an error to end with.
+func Batches(l *engine.Log, ended func() error) iter.Seq2[record.Batch, error] {
+	return func(yield func(record.Batch, error) bool) {
+		var buf []byte
+		for offset := l.LogStartOffset(); ; {
+			err := ended()
+			if err == nil {
+				buf, err = read(l, offset, buf)
+			}
+			if err != nil {
 				yield(nil, err)
 				return
 			}

@@ -33,11 +33,13 @@ func (t *Topic) Partition(i int32) *Partition {
 	return all[i]
 }
 
-// A Partition is one partition that this broker leads.
+// A Partition is one partition. Log is nil where this broker does not lead it, or could not make it.
 type Partition struct {
 	Topic *Topic
 	ID    int32
 	Log   *engine.Log
+
+	away bool // this broker does not lead it
 
 	leaderEpoch atomic.Int32
 

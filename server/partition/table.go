@@ -55,6 +55,7 @@ func (t *Table) Follow(m *metadata.Node) error {
 	for _, l := range t.engine.Logs() {
 		if l.Attached() == nil {
 			t.log.Warn("a log is of no topic that there is, and is left alone", "log", l.Name())
+			l.SetConfig(engine.Config{KeepAll: true, RetentionAge: -1}) // what its topic's retention was is not known
 		}
 	}
 	return t.engine.Err()
@@ -127,6 +128,8 @@ func (t *Table) put(img *metadata.Image, mt metadata.Topic) {
 	for p := range mt.Partitions() {
 		if int(p.ID) >= len(all) {
 			all = append(all, t.make(topic, p))
+		} else if all[p.ID].Log == nil && old[p.ID].away && p.Leader == t.node {
+			all[p.ID] = t.make(topic, p)
 		}
 		if all[p.ID].Log != nil {
 			all[p.ID].leaderEpoch.Store(p.LeaderEpoch)
@@ -142,10 +145,13 @@ func (t *Table) put(img *metadata.Image, mt metadata.Topic) {
 	}
 }
 
-// make opens or creates a partition's log. A folder of that name with another topic's id may be what a deletion left
+// make opens or creates a partition's log, unless somebody else leads it or nobody does. A folder of that name with another topic's id may be what a deletion left
 // unfinished, or have come out of a backup: it is set aside, since nobody can tell that its records are not wanted.
 func (t *Table) make(topic *Topic, mp metadata.Partition) *Partition {
-	p := &Partition{Topic: topic, ID: mp.ID}
+	p := &Partition{Topic: topic, ID: mp.ID, away: mp.Leader != t.node}
+	if p.away {
+		return p
+	}
 	name := engine.Name{Topic: topic.Name, Partition: mp.ID}
 	cfg := engineConfig(topic.Config())
 	l, ok := t.engine.Log(name)

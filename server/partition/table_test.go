@@ -364,3 +364,54 @@ func TestAKillBeforeALogsFirstFlushLosesNothing(t *testing.T) {
 		t.Errorf("after the kill the log ends at %d, of topic %v", l.LogEndOffset(), l.TopicID())
 	}
 }
+
+func TestAPartitionWithoutALeaderHasNoLogUntilItIsLedHere(t *testing.T) {
+	r := newRig(t)
+	away := metadata.PartitionRecord{Topic: metadata.ID{1}, Partition: metadata.Partition{Leader: -1, Replicas: []int32{2}}}
+	r.update(metadata.TopicRecord{ID: metadata.ID{1}, Name: "t"}, away)
+	topic := r.table.ByName("t")
+	if p := topic.Partition(0); p == nil || p.Log != nil || len(r.engine.Logs()) != 0 {
+		t.Fatalf("partition %+v, %d logs", p, len(r.engine.Logs()))
+	}
+	r.update(partitionRecord(1, 0))
+	p := topic.Partition(0)
+	if p.Log == nil {
+		t.Fatal("no log for a partition that is led here now")
+	}
+	if a := r.append(p, "v"); a.Err != nil {
+		t.Error(a.Err)
+	}
+}
+
+// What the topic of a log kept is not known when there is no topic.
+func TestALogOfNoTopicKeepsItsRecords(t *testing.T) {
+	r := newRig(t)
+	r.stop()
+	e, err := engine.Open(engine.Options{Dir: dir, FS: r.disk, RetentionInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := e.Create(engine.Name{Topic: "stray"}, [16]byte{9}, engine.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := record.NewBuilder(record.None).Add(1000, nil, []byte("old")) // of 1970
+	p, done := new(record.Prepared), make(chan engine.Appended)
+	if err := p.Prepare(b.Bytes(), record.Rules{Now: 1000, MaxBatchBytes: 1 << 20, TimestampBeforeMaxMs: 1 << 62, TimestampAfterMaxMs: 1 << 62}); err != nil {
+		t.Fatal(err)
+	}
+	l.Append(p, 0, func(a engine.Appended) { done <- a })
+	if a := <-done; a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	if err := r.engine.Retain(); err != nil {
+		t.Fatal(err)
+	}
+	if l, ok := r.engine.Log(engine.Name{Topic: "stray"}); !ok || l.LogStartOffset() != 0 || l.LogEndOffset() != 1 {
+		t.Error("the record of a log that is left alone was deleted")
+	}
+}

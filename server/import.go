@@ -1,0 +1,154 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/zurau/zurau/engine/checkpoint"
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/replication/metadata/kraft"
+	"github.com/zurau/zurau/server/api"
+	"github.com/zurau/zurau/server/config"
+)
+
+// startedName is a file at the root of a log directory: its metadata was durable once. Where it is there and the metadata
+// is not, that was lost, and nothing takes its place unasked.
+const startedName = "zurau-directory"
+
+// idsApart is how far the producer ids that this broker gives away are from those of the Kafka whose directory it took.
+// Both go on counting from there: a producer of the one never has the id of a producer of the other, whose state is in
+// the logs, in whichever of the two the directory is used next.
+const idsApart = 1 << 40
+
+// firstRecords decides what the metadata of the directory begins with: nothing where it is new, else what Kafka's own
+// metadata says or, without that, what the partition folders do. It is asked for at the first start alone.
+func (s *Server) firstRecords(id metadata.ID, static *config.Static) ([]metadata.Record, error) {
+	if s.startedBefore() {
+		return nil, nil // openMetadata says what is wrong
+	}
+	b := kraft.Broker{NodeID: s.cfg.NodeID, Directory: id, Internal: api.InternalTopic, Accept: acceptor(static)}
+	m, err := checkpoint.ReadMeta(fs.OS(), s.dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	b.ClusterID = m.ClusterID
+	for _, l := range s.engine.Logs() {
+		n := l.Name()
+		b.Logs = append(b.Logs, kraft.Log{Topic: n.Topic, Partition: n.Partition, ID: l.TopicID(), Epoch: l.LatestEpoch()})
+	}
+	folder := filepath.Join(s.dir, kraft.Folder)
+	state, err := kraft.Read(fs.OS(), folder)
+	if err == nil {
+		return s.imported(state, b, folder), nil
+	}
+	if len(b.Logs) == 0 && errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return s.adopted(b, err)
+}
+
+// imported tells what comes from Kafka's metadata, and returns it.
+func (s *Server) imported(state *kraft.State, b kraft.Broker, folder string) []metadata.Record {
+	if state.Cut != nil {
+		s.log.Warn("Kafka's metadata ends with a write that was cut off, and is taken up to there", "error", state.Cut)
+	}
+	plan := state.Import(b)
+	s.log.Info("imported the metadata of Apache Kafka, once: it counts here from now on, and Kafka's is left as it is", "folder", folder,
+		"offset", state.Offset, "cluster", b.ClusterID, "topics", plan.Topics, "partitions", plan.Partitions, "configs", plan.Configs,
+		"producerIDs", plan.NextProducerID, "levels", plan.Features)
+	s.tell(plan)
+	return append(plan.Records, metadata.ProducerIDsRecord{Next: plan.NextProducerID + idsApart})
+}
+
+// adopted tells what comes from the partition folders, and returns it.
+func (s *Server) adopted(b kraft.Broker, why error) ([]metadata.Record, error) {
+	plan, err := kraft.Adopt(b, random{})
+	if err != nil {
+		return nil, err
+	}
+	s.log.Warn("there is no metadata of Apache Kafka that can be read: topics are adopted from their folders, and all of their records "+
+		"are kept until you set retention.ms, retention.bytes and cleanup.policy", "error", why, "cluster", b.ClusterID,
+		"topics", plan.Topics, "partitions", plan.Partitions)
+	s.tell(plan)
+	// Which ids were given away is not known: one that is drawn is most unlikely to be among them.
+	return append(plan.Records, metadata.ProducerIDsRecord{Next: idsApart + rand.Int64N(1<<62)}), nil
+}
+
+// tell names what an import leaves out or changes. Each has a line of its own: they may be many.
+func (s *Server) tell(plan kraft.Plan) {
+	for _, name := range plan.Absent {
+		s.log.Warn("a partition has no folder here and is served by nobody", "partition", name)
+	}
+	for _, name := range plan.Lagging {
+		s.log.Warn("the copy of a partition was not in sync and is served as it is: records that its leader had may be missing", "partition", name)
+	}
+	for _, why := range plan.Refused {
+		s.log.Warn("a config was not imported", "config", why)
+	}
+	if len(plan.Left) > 0 {
+		s.log.Warn("not imported", "what", plan.Left)
+	}
+}
+
+// acceptor refuses the configs that a client could not set here, either.
+func acceptor(static *config.Static) func(metadata.Resource, string, string) error {
+	layers := config.Layers{Static: static}
+	return func(r metadata.Resource, key, value string) error {
+		_, err := layers.Alter(config.Kind(r.Type), r.Name, nil, []config.Change{{Name: key, Op: config.Set, Value: &value}})
+		return err
+	}
+}
+
+func (s *Server) startedBefore() bool {
+	_, err := fs.OS().Stat(filepath.Join(s.dir, startedName))
+	return err == nil
+}
+
+// noteStarted leaves the mark that the directory has metadata.
+func (s *Server) noteStarted() error {
+	if s.startedBefore() {
+		return nil
+	}
+	text := fmt.Sprintf("cluster %s\n", s.meta.Image().ClusterID)
+	return checkpoint.Replace(fs.OS(), filepath.Join(s.dir, startedName), []byte(text))
+}
+
+// catchUp raises the leader epochs of partitions whose logs have newer ones: Kafka had the directory in between. Epochs must
+// not fall along a log.
+func (s *Server) catchUp(ctx context.Context) error {
+	return s.meta.Update(ctx, func(img *metadata.Image) (records []metadata.Record, err error) {
+		for _, l := range s.engine.Logs() {
+			t, ok := img.Topic(l.Name().Topic)
+			if !ok || t.ID() != l.TopicID() {
+				continue
+			}
+			p, ok := t.Partition(l.Name().Partition)
+			if newest := l.LatestEpoch(); ok && p.Leader == s.cfg.NodeID && newest >= p.LeaderEpoch {
+				s.log.Info("a log has records of a later leader: Apache Kafka had the directory in between", "log", l.Name(),
+					"epoch", newest, "ours", p.LeaderEpoch)
+				p.LeaderEpoch, p.PartitionEpoch = newest+1, p.PartitionEpoch+1
+				records = append(records, metadata.PartitionRecord{Topic: t.ID(), Partition: p})
+			}
+		}
+		return records, nil
+	})
+}
+
+// nodeOf takes the node id of a directory where none was set.
+func (s *Server) nodeOf(static *config.Static, id int32) *config.Static {
+	if _, _, set := static.Set("node.id"); set || id == s.cfg.NodeID {
+		return static
+	}
+	name := filepath.Join(s.dir, checkpoint.MetaName)
+	static = static.With("node.id", strconv.Itoa(int(id)), config.Source{Kind: config.FromFile, Name: name})
+	s.cfg = config.Layers{Static: static}.Broker()
+	s.log.Info("node.id is not set: it is the directory's", slog.Int("node.id", int(id)), slog.String("file", name))
+	return static
+}
