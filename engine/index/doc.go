@@ -1,5 +1,6 @@
-// Package index holds the two sparse indexes of a segment, in Apache Kafka's files: the offset index (which position
-// in the log file to start reading at for an offset) and the time index (which offset to start at for a timestamp).
+// Package index holds the indexes of a segment, in Apache Kafka's files: the offset index (which position in the log file
+// to start reading at for an offset) and the time index (which offset to start at for a timestamp), both sparse, and the
+// transaction index (which transactions were aborted by a marker in the segment).
 //
 // # Files
 //
@@ -13,6 +14,10 @@
 //	                |    timestamp    | offset |    largest timestamp so far in ms since 1970, offset of a record
 //	                                                that has it
 //
+//	NAME.txnindex   0         2             10             18            26                   34
+//	                | version | producer id | first offset | last offset | last stable offset |
+//	                | = 0     |             | of records   | the marker's | when it was written|
+//
 // In an offset index both columns rise strictly and no position is 0: a segment's first batch is found without one. In a
 // time index timestamps rise strictly and offsets never fall. At rest a file has exactly its entries. (Kafka lays active
 // indexes out in full and leaves zeros behind them when it is killed: Check refuses those, as Kafka rebuilds them.)
@@ -20,6 +25,9 @@
 // An index is worth nothing that the log does not have: it is made again from it (Reset, then Append for each interval)
 // whenever an error is ErrCorrupt. Indexes of two segments that were swapped look right by themselves; the segment finds
 // that out by looking in its log at what Last says, and at the batch that a lookup led to.
+//
+// In a transaction index last offsets rise strictly, first ones do not. A segment without aborted transactions has no file.
+// Its entries are few and without intervals, so what Txn does is not what the others do, and what follows is theirs: see Txn.
 //
 // # States
 //

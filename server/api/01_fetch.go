@@ -8,6 +8,8 @@ package api
 //   - an answer has fetch.max.bytes of records at most, and min bytes beyond that count as that
 //   - the first batch of the first partition that has one comes as a whole, whatever the limits say; further ones only
 //     within them
+//   - read_committed ends at the last stable offset and has the list of aborted transactions, which is null where records are
+//     there and none is in the answer; read_uncommitted has no list. The last stable offset is in either
 //   - records are ranges of files, which go to the socket without a copy
 //   - sessions (KIP-227): see fetch_session.go
 //   - epochs (KIP-320): a current leader epoch that is not the partition's is FENCED_LEADER_EPOCH or
@@ -75,7 +77,8 @@ type fetched struct {
 	code      int16
 	early     bool // the code is of a check before the read: the list of aborted transactions is then empty, not null
 	r         engine.Range
-	stable    int64 // last stable offset
+	stable    int64               // last stable offset
+	aborted   []engine.AbortedTxn // nil: null
 	start     int64
 	high      int64
 	diverging bool

@@ -8,8 +8,8 @@ package api
 //     that is tiered, -6 (v11) earliest that waits for being tiered. In a version that does not know it, or never heard
 //     of, a negative time is UNSUPPORTED_VERSION
 //   - no such record is no error: offset -1, time -1. Nothing is tiered here, so -5 and -6 find nothing
-//   - latest is the high watermark for consumers, the log end offset for followers and debugging consumers; with
-//     read_committed it is the last stable offset, which is the high watermark as long as no transactions are served
+//   - latest is the high watermark for consumers, with read_committed the last stable offset, and the log end offset for
+//     followers and debugging consumers. What a look-up by time finds at or beyond it is not found
 //   - an isolation level that there is none of is UNKNOWN_SERVER_ERROR, as in Kafka
 //   - from v4 on answers have the leader epoch of the record, or of whom the next record will be by
 //   - a current leader epoch that is not the partition's is FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH
@@ -134,7 +134,7 @@ func offsetFor(req *kmsg.ListOffsetsRequest, topic *partition.Topic, p *kmsg.Lis
 		into.ErrorCode = code
 		return
 	}
-	found, err := offsetAt(at, p.Timestamp, req.ReplicaID == consumerReplica)
+	found, err := offsetAt(at, p.Timestamp, endFor(at.Log, req))
 	if err != nil {
 		into.ErrorCode = readCode(err)
 		return
@@ -160,16 +160,24 @@ func partitionAt(topic *partition.Topic, index, epoch int32) (*partition.Partiti
 	return p, 0
 }
 
-// offsetAt looks a time up in a log.
-func offsetAt(p *partition.Partition, time int64, consumer bool) (engine.TimeOffset, error) {
+// endFor returns where the log ends for who asks.
+func endFor(l *engine.Log, req *kmsg.ListOffsetsRequest) int64 {
+	switch {
+	case req.ReplicaID != consumerReplica:
+		return l.LogEndOffset()
+	case req.IsolationLevel == 1:
+		return l.LastStableOffset()
+	}
+	return l.HighWatermark()
+}
+
+// offsetAt looks a time up in a log, which ends at an offset for who asks.
+func offsetAt(p *partition.Partition, time, end int64) (engine.TimeOffset, error) {
 	found := engine.TimeOffset{Timestamp: -1, Offset: -1, LeaderEpoch: -1}
 	err := p.Log.Unreadable()
 	switch time {
 	case latestTime:
-		found.Offset, found.LeaderEpoch = p.Log.HighWatermark(), p.LeaderEpoch()
-		if !consumer {
-			found.Offset = p.Log.LogEndOffset()
-		}
+		found.Offset, found.LeaderEpoch = end, p.LeaderEpoch()
 	case earliestTime, earliestLocalTime:
 		found.Offset = p.Log.LogStartOffset()
 		found.LeaderEpoch = p.Log.EpochAt(found.Offset)
@@ -181,6 +189,9 @@ func offsetAt(p *partition.Partition, time int64, consumer bool) (engine.TimeOff
 	}
 	if errors.Is(err, io.EOF) {
 		err = nil // the record was deleted meanwhile
+	}
+	if (time >= 0 || time == greatestTime) && found.Offset >= end {
+		found = engine.TimeOffset{Timestamp: -1, Offset: -1, LeaderEpoch: -1}
 	}
 	return found, err
 }

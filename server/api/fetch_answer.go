@@ -127,11 +127,7 @@ func (f *fetchRequest) answerPartition(w *writer, k int, cuts []cut) []cut {
 	if f.r.Version >= 5 {
 		w.int64(g.start)
 	}
-	if f.limits.isolation == 1 && g.code == 0 || g.early {
-		w.arrayLen(0)
-	} else {
-		w.nullArray()
-	}
+	f.abortedTransactions(w, g)
 	if f.r.Version >= 11 {
 		w.int32(-1)
 	}
@@ -141,6 +137,20 @@ func (f *fetchRequest) answerPartition(w *writer, k int, cuts []cut) []cut {
 	}
 	f.partitionTags(w, g)
 	return cuts
+}
+
+// abortedTransactions writes the list of aborted transactions, or null.
+func (f *fetchRequest) abortedTransactions(w *writer, g *fetched) {
+	if g.aborted == nil && !g.early {
+		w.nullArray()
+		return
+	}
+	w.arrayLen(len(g.aborted))
+	for _, t := range g.aborted {
+		w.int64(t.ProducerID)
+		w.int64(t.FirstOffset)
+		w.tags()
+	}
 }
 
 // partitionTags writes the diverging epoch (tag 0) and the leader (tag 1) where there are any.

@@ -46,11 +46,7 @@ func (f *fetchRequest) read(w *wanted, left int64, whole bool) fetched {
 	if f.diverges(w, p, &g) {
 		return g
 	}
-	read := p.Log.Read
-	if f.noWait {
-		read = p.Log.ReadNoWait
-	}
-	r, err := read(w.offset, int(min(left, int64(w.maxBytes))), whole)
+	r, err := f.readLog(p.Log, w.offset, int(min(left, int64(w.maxBytes))), whole)
 	if errors.Is(err, engine.ErrWouldBlock) {
 		f.cold = true
 		return g
@@ -59,13 +55,29 @@ func (f *fetchRequest) read(w *wanted, left int64, whole bool) fetched {
 		g.code = readCode(err)
 		return g
 	}
-	if f.r.Version < 10 && hasZstd(&r) {
+	if f.r.Version < 10 && hasZstd(&r.Range) {
 		r.Release()
 		g.code = kerr.UnsupportedCompressionType.Code
 		return g
 	}
-	g.r, g.start, g.high, g.stable = r, r.LogStartOffset, r.HighWatermark, r.HighWatermark
+	g.r, g.start, g.high, g.stable, g.aborted = r.Range, r.LogStartOffset, r.HighWatermark, r.LastStableOffset, r.Aborted
 	return g
+}
+
+// readLog reads what the isolation level lets see.
+func (f *fetchRequest) readLog(l *engine.Log, offset int64, most int, whole bool) (c engine.Committed, err error) {
+	switch {
+	case f.limits.isolation == 1 && f.noWait:
+		return l.ReadCommittedNoWait(offset, most, whole)
+	case f.limits.isolation == 1:
+		return l.ReadCommitted(offset, most, whole)
+	case f.noWait:
+		c.Range, err = l.ReadNoWait(offset, most, whole)
+	default:
+		c.Range, err = l.Read(offset, most, whole)
+	}
+	c.LastStableOffset = min(l.LastStableOffset(), c.HighWatermark)
+	return c, err
 }
 
 // checkEpoch holds a leader epoch that a client believes in against the partition's (KIP-320).
@@ -95,7 +107,7 @@ func (f *fetchRequest) diverges(w *wanted, p *partition.Partition, g *fetched) b
 	}
 	g.diverging, g.divEpoch, g.divOffset = true, epoch, end
 	g.high, g.start = p.Log.HighWatermark(), p.Log.LogStartOffset()
-	g.stable = g.high
+	g.stable = min(p.Log.LastStableOffset(), g.high)
 	return true
 }
 
