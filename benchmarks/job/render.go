@@ -8,14 +8,15 @@ import (
 )
 
 // WriteTo writes a stage as a job file for fio, with the times and sizes that it has now (Shorten, RunFor). What
-// fio would wait for, the stages before, is left out.
+// fio would wait for, the stages before, is left out. Each job is a group of its own, whose clones are reported as one.
 func (s Stage) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
 	for _, j := range s {
-		fmt.Fprintf(&b, "[%s]\n", j.Name)
+		fmt.Fprintf(&b, "[%s]\nnew_group=1\ngroup_reporting=1\n", j.Name)
 		for _, k := range j.Keys {
 			switch k.Name {
-			case "runtime", "ramp_time", "startdelay", "time_based", "size", "stonewall", "wait_for_previous", "name", "directory":
+			case "runtime", "ramp_time", "startdelay", "time_based", "size", "stonewall", "wait_for_previous", "name", "directory",
+				"new_group", "group_reporting":
 			default:
 				b.WriteString(k.Name)
 				if k.Value != "" {
