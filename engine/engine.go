@@ -43,6 +43,7 @@ type Engine struct {
 	shared                *segment.Shared
 	space                 space
 	waiting               atomic.Int64 // bytes appended and not written
+	producerExpiration    atomic.Int64 // milliseconds
 	ready                 ready
 
 	failure   atomic.Pointer[error]
@@ -73,6 +74,7 @@ func Open(opt Options) (*Engine, error) {
 	e := &Engine{opt: opt.filled()}
 	e.fs, e.log = e.opt.FS, e.opt.Logger
 	e.logs.m = map[Name]*Log{}
+	e.SetProducerIDExpiration(e.opt.ProducerIDExpiration)
 	e.shared = segment.NewShared(maxIdle, maxIdle)
 	e.checkpoints.points, e.checkpoints.starts = map[Name]point{}, map[Name]int64{}
 	if err := e.fs.MkdirAll(opt.Dir); err != nil {

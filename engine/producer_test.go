@@ -144,6 +144,22 @@ func TestAnIdleProducerIsForgottenAndThenTakenAtAnySequence(t *testing.T) { // A
 	}
 }
 
+func TestHowLongAnIdleProducerIsRememberedChangesWhileTheEngineRuns(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", small())
+	b.add(l, batchOf("x", 1, 0, testNow, 7, 0))
+	b.now.Add(20_000)
+	must(t, b.e.Retain())
+	if r := appendOne(l, batchOf("x", 1, 0, testNow, 7, 5)); r.Err == nil {
+		t.Error("it was forgotten after less than a day")
+	}
+	b.e.SetProducerIDExpiration(10 * time.Second)
+	must(t, b.e.Retain())
+	if r := appendOne(l, batchOf("x", 1, 0, testNow, 7, 5)); r.Err != nil || r.BaseOffset != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestAFailedAppendLeavesTheProducerWhereItWas(t *testing.T) {
 	b := newBench(t)
 	l := b.create("t", Config{SegmentBytes: 1000})

@@ -37,7 +37,7 @@ func (l *Log) retain() error {
 	if l.mu.deleted {
 		return ErrDeleted
 	}
-	l.mu.producers.Expire(now.UnixMilli(), l.e.opt.ProducerIDExpiration.Milliseconds())
+	l.mu.producers.Expire(now.UnixMilli(), l.e.producerExpiration.Load())
 	n, all := l.expired(now)
 	if all {
 		// The active segment is too old as well: it goes once a new one is in its place, with its file.

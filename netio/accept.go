@@ -31,11 +31,7 @@ func (s *Server) listen() error {
 }
 
 func (s *Server) closeListeners() {
-	select {
-	case <-s.stop:
-	default:
-		close(s.stop)
-	}
+	s.stop()
 	for _, l := range s.listeners {
 		_ = l.ln.Close()
 	}
@@ -47,6 +43,9 @@ func (s *Server) accept(l *listener) {
 	defer s.acceptors.Done()
 	var pause time.Duration
 	for {
+		if s.rate.Wait(s.accepting) != nil {
+			return
+		}
 		nc, err := l.ln.Accept()
 		switch {
 		case err == nil:
@@ -62,7 +61,7 @@ func (s *Server) accept(l *listener) {
 		s.opts.Logger.Error("accept failed", "listener", l.Name, "error", err, "again in", pause)
 		select {
 		case <-time.After(pause):
-		case <-s.stop:
+		case <-s.accepting.Done():
 			return
 		}
 	}
@@ -157,18 +156,16 @@ func unpace(t *net.TCPConn) {
 func (s *Server) remember(c *Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	total, same := s.opts.MaxConnections, s.opts.MaxConnectionsPerIP
 	switch {
 	case s.mu.stopping:
 		return false
-	case total > 0 && len(s.mu.conns) >= total, same > 0 && s.mu.perIP[c.ip] >= same:
+	case s.full(c):
 		s.stats.closed[ByLimit].Add(1)
 		return false
 	}
 	s.mu.conns[c] = struct{}{}
-	if same > 0 {
-		s.mu.perIP[c.ip]++
-	}
+	s.mu.perIP[c.ip]++
+	s.mu.perListener[c.listener.Name]++
 	s.stats.accepted.Add(1)
 	s.stats.now.Add(1)
 	s.open.Add(1)
@@ -180,12 +177,9 @@ func (s *Server) forget(c *Conn, why Reason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.conns, c)
-	if n, ok := s.mu.perIP[c.ip]; ok {
-		if n > 1 {
-			s.mu.perIP[c.ip] = n - 1
-		} else {
-			delete(s.mu.perIP, c.ip)
-		}
+	s.mu.perListener[c.listener.Name]--
+	if s.mu.perIP[c.ip]--; s.mu.perIP[c.ip] == 0 {
+		delete(s.mu.perIP, c.ip)
 	}
 	s.stats.now.Add(-1)
 	s.stats.closed[why].Add(1)

@@ -29,7 +29,7 @@ const (
 	ByIdle                  // idle for too long
 	ByHandler               // Close, Abort or a panic of the handler
 	ByStop                  // Shutdown
-	ByLimit                 // refused: MaxConnections or MaxConnectionsPerIP
+	ByLimit                 // refused: Limits
 	reasons
 )
 

@@ -16,7 +16,7 @@ func (s *Server) watch() {
 	defer t.Stop()
 	for {
 		select {
-		case <-s.stop:
+		case <-s.accepting.Done():
 			return
 		case <-t.C:
 		}

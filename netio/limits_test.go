@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"testing"
@@ -144,12 +145,16 @@ func descriptors(t *testing.T) int {
 }
 
 func TestConnectionsOverTheLimitsAreClosed(t *testing.T) {
-	for name, o := range map[string]Options{
-		"in all": {MaxConnections: 3},
-		"per ip": {MaxConnectionsPerIP: 3},
+	here := netip.MustParseAddr("127.0.0.1")
+	for name, l := range map[string]Limits{
+		"in all":             {Connections: 3},
+		"per listener":       {PerListener: map[string]int{"PLAIN": 3, "other": -1}},
+		"per ip":             {PerIP: 3},
+		"an ip's own, lower": {PerIP: 9, ByIP: map[netip.Addr]int{here: 3}},
+		"an ip's own":        {PerIP: -1, ByIP: map[netip.Addr]int{here: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			srv, addr := serve(t, o, &handler{})
+			srv, addr := serve(t, Options{Limits: l}, &handler{})
 			var good []*net.TCPConn
 			for range 3 {
 				nc := dial(t, addr)
@@ -172,6 +177,53 @@ func TestConnectionsOverTheLimitsAreClosed(t *testing.T) {
 			readFrame(t, nc)
 		})
 	}
+}
+
+// Those that were let in stay, and count.
+func TestLimitsChangeForTheNextConnection(t *testing.T) {
+	srv, addr := serve(t, Options{}, &handler{})
+	served := func() bool {
+		nc := dial(t, addr)
+		_, _ = nc.Write(number(1))
+		_, err := nc.Read(make([]byte, 1))
+		return err == nil
+	}
+	if first, second := served(), served(); !first || !second {
+		t.Fatal("without a limit")
+	}
+	for i, c := range []struct {
+		limits Limits
+		want   bool
+	}{
+		{Limits{PerIP: 2}, false}, {Limits{PerIP: 3}, true}, {Limits{Connections: 3}, false}, {Limits{Connections: -1}, false},
+		{Limits{PerListener: map[string]int{"PLAIN": 3}}, false}, {Limits{}, true},
+	} {
+		srv.SetLimits(c.limits)
+		if served() != c.want {
+			t.Errorf("%d: with %+v: served is %v", i, c.limits, !c.want)
+		}
+	}
+}
+
+func TestConnectionsBeyondARateWait(t *testing.T) {
+	srv, addr := serve(t, Options{Limits: Limits{PerSecond: 4}}, &handler{})
+	began := time.Now()
+	for range 7 {
+		nc := dial(t, addr)
+		_, _ = nc.Write(number(1))
+		readFrame(t, nc)
+	}
+	// Four at once, and three more with a quarter of a second before each: a floor, which no load breaks.
+	if took := time.Since(began); took < 700*time.Millisecond {
+		t.Errorf("seven connections, four a second, in %v", took)
+	}
+	if srv.Stats().Closed[ByLimit] != 0 {
+		t.Error("one was refused")
+	}
+	srv.SetLimits(Limits{})
+	nc := dial(t, addr)
+	_, _ = nc.Write(number(1))
+	readFrame(t, nc)
 }
 
 func TestAClientThatNeverReadsCostsLittleAndOthersAreServed(t *testing.T) {

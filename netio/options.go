@@ -32,10 +32,8 @@ type Options struct {
 	// Default 100 MiB, Kafka's socket.request.max.bytes.
 	MaxFrame int
 
-	// MaxConnections is the number of connections that are open at a time; further ones are closed at once. 0: no limit.
-	MaxConnections int
-	// MaxConnectionsPerIP is the same for one address of origin. 0: no limit.
-	MaxConnectionsPerIP int
+	// Limits bound the connections from the first one on; see Server.SetLimits.
+	Limits Limits
 
 	// IdleTimeout closes a connection that has neither sent a whole frame nor taken an answer (or 64 KiB of one) for
 	// that long, within an eighth more. Default 10 minutes; negative: never.

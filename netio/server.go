@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/time/rate"
 )
 
 // Server is a set of listeners, their connections and the event loops that these run on.
@@ -24,25 +26,32 @@ type Server struct {
 
 	listeners []*listener
 	acceptors sync.WaitGroup
-	readers   sync.WaitGroup // goroutine transports
-	writers   sync.WaitGroup // goroutines that send
-	open      sync.WaitGroup // connections that have been admitted and not told of their end
-	stop      chan struct{}  // closed when the listeners are closed
+	readers   sync.WaitGroup  // goroutine transports
+	writers   sync.WaitGroup  // goroutines that send
+	open      sync.WaitGroup  // connections that have been admitted and not told of their end
+	accepting context.Context // ends when the listeners are closed
+	stop      context.CancelFunc
+	rate      *rate.Limiter // of connections
 
 	mu struct {
 		sync.Mutex
-		stopping bool
-		conns    map[*Conn]struct{}
-		perIP    map[netip.Addr]int
+		stopping    bool
+		limits      Limits
+		conns       map[*Conn]struct{}
+		perIP       map[netip.Addr]int
+		perListener map[string]int
 	}
 	shutdown sync.Once
 }
 
 // Start listens on all addresses and serves them. When one cannot be listened on, none is.
 func Start(opts Options, h Handler) (*Server, error) {
-	s := &Server{opts: opts.withDefaults(), handler: h, stop: make(chan struct{})}
+	s := &Server{opts: opts.withDefaults(), handler: h, rate: rate.NewLimiter(rate.Inf, 0)}
+	s.accepting, s.stop = context.WithCancel(context.Background())
 	s.mu.conns = map[*Conn]struct{}{}
 	s.mu.perIP = map[netip.Addr]int{}
+	s.mu.perListener = map[string]int{}
+	s.SetLimits(s.opts.Limits)
 	s.budget = newBudget(s.opts.Memory)
 	s.disk = make(chan struct{}, s.opts.DiskReads)
 	if err := s.listen(); err != nil {

@@ -15,6 +15,7 @@ func TestConnectionsLeaveHalfOfTheDescriptorsToTheLogs(t *testing.T) {
 		{math.MaxInt32, math.MaxUint64, 0},
 		{math.MaxInt32, 1, 1},
 		{100, 1024, 100},
+		{0, 1024, 1},
 		{1000, 1024, 512},
 		{1000, math.MaxUint64, 1000},
 	} {

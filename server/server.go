@@ -48,6 +48,7 @@ type Server struct {
 	cancel  context.CancelFunc
 	naming  sync.WaitGroup
 	ending  ending
+	dynamic dynamic
 
 	closing sync.Once
 	closed  error
@@ -108,6 +109,7 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 	if err := s.listen(); err != nil {
 		return err
 	}
+	s.followConfig()
 	return s.register(ctx, id, static)
 }
 
@@ -202,30 +204,24 @@ func (s *Server) openMetadata(id metadata.ID, static *config.Static) (err error)
 // listen lets clients connect.
 func (s *Server) listen() (err error) {
 	n := s.cfg.Network
+	limits, _ := connectionLimits(s.broker.Layers())
 	opts := netio.Options{
-		Loops:               int(n.Loops),
-		MaxFrame:            int(n.RequestMaxBytes),
-		MaxConnections:      connectionLimit(n.MaxConnections),
-		MaxConnectionsPerIP: unlessUnlimited(n.MaxConnectionsPerIP),
-		IdleTimeout:         time.Duration(n.IdleMs) * time.Millisecond,
-		MaxPending:          int(n.PendingRequests),
-		MaxPendingBytes:     int(n.PendingBytes),
-		Memory:              memoryBudget(s.cfg.Engine.MemoryBytes) / 2,
-		Logger:              s.log,
+		Loops:           int(n.Loops),
+		MaxFrame:        int(n.RequestMaxBytes),
+		Limits:          limits,
+		SocketSend:      int(n.SendBufferBytes),
+		SocketReceive:   int(n.ReceiveBufferBytes),
+		IdleTimeout:     time.Duration(n.IdleMs) * time.Millisecond,
+		MaxPending:      int(n.PendingRequests),
+		MaxPendingBytes: int(n.PendingBytes),
+		Memory:          memoryBudget(s.cfg.Engine.MemoryBytes) / 2,
+		Logger:          s.log,
 	}
 	for _, l := range s.listeners() {
 		opts.Listeners = append(opts.Listeners, netio.Listener{Name: l.Name, Addr: net.JoinHostPort(l.Host, strconv.Itoa(l.Port))})
 	}
 	s.net, err = netio.Start(opts, &wire.Server{Table: s.broker.Table(), Log: s.log})
 	return err
-}
-
-// unlessUnlimited says "no limit" in netio's words, where Kafka has the greatest number.
-func unlessUnlimited(n int32) int {
-	if n == 1<<31-1 {
-		return 0
-	}
-	return int(n)
 }
 
 // register tells the cluster who and where this broker is.
@@ -318,6 +314,7 @@ func (s *Server) release() (err error) {
 	if s.meta != nil {
 		err = s.meta.Close()
 	}
+	s.dynamic.lookUps.Wait() // none begins once the metadata is closed
 	if s.engine != nil {
 		err = errors.Join(err, s.engine.Close())
 	}

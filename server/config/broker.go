@@ -183,7 +183,7 @@ func (l Layers) network() Network {
 		IdleMs: l.Long("connections.max.idle.ms"), ReauthMs: l.Long("connections.max.reauth.ms"),
 		FailedAuthDelayMs: l.Int("connection.failed.authentication.delay.ms"),
 		RequestMaxBytes:   l.Int("socket.request.max.bytes"),
-		SendBufferBytes:   l.Int("socket.send.buffer.bytes"), ReceiveBufferBytes: l.Int("socket.receive.buffer.bytes"),
+		SendBufferBytes:   l.buffer("socket.send.buffer.bytes"), ReceiveBufferBytes: l.buffer("socket.receive.buffer.bytes"),
 		Backlog: l.Int("socket.listen.backlog.size"), FetchMaxBytes: l.Int("fetch.max.bytes"),
 		FetchSessions:        l.Int("max.incremental.fetch.session.cache.slots"),
 		MaxRequestPartitions: l.Int("max.request.partition.size.limit"), RequestTimeoutMs: l.Int("request.timeout.ms"),
@@ -191,6 +191,15 @@ func (l Layers) network() Network {
 		PendingRequests: l.Int("zurau.connection.pending.requests"),
 		RackAwareFetch:  l.Text("replica.selector.class") == rackAwareSelector,
 	}
+}
+
+// buffer is a socket's buffer, or 0 for the kernel's own tuning: Kafka's default is a bound to what one connection can move,
+// and nobody has asked for it.
+func (l Layers) buffer(name string) int32 {
+	if !l.isSet(name) {
+		return 0
+	}
+	return max(l.Int(name), 0)
 }
 
 // interBroker is the name of the listener that brokers use: as set, or the first with their security protocol.

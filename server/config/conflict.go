@@ -26,6 +26,9 @@ func (l Layers) conflicts() []conflict {
 	if _, err := ConnectionOverrides(l.Text("max.connections.per.ip.overrides")); err != nil {
 		c.add("max.connections.per.ip.overrides", "HOST:COUNT,...: %v", err)
 	}
+	if l.Int("max.connections.per.ip") == 0 && l.Text("max.connections.per.ip.overrides") == "" {
+		c.add("max.connections.per.ip", "at least 1 where max.connections.per.ip.overrides is not set")
+	}
 	return c.found
 }
 
