@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -86,6 +87,23 @@ func (e *Engine) compareIDs() {
 			}
 		}
 	}
+}
+
+// keepPoints gives logs that were put into a clean directory, and are corrupt, a recovery point behind the damage: the next
+// start, to which the directory is not clean, would take it for what a crash left, and cut it.
+func (e *Engine) keepPoints() error {
+	e.checkpoints.Lock()
+	defer e.checkpoints.Unlock()
+	points := maps.Clone(e.checkpoints.points)
+	for _, l := range e.Logs() {
+		if _, known := points[l.name]; !known && l.corrupt.Load() != nil && l.settled.Load().offset > 0 {
+			points[l.name] = *l.settled.Load()
+		}
+	}
+	if len(points) == len(e.checkpoints.points) {
+		return nil
+	}
+	return e.replaceCheckpoints(points, e.checkpoints.starts)
 }
 
 // compareStart holds the segments against the log start offset. Without an entry in its checkpoint a log that we have

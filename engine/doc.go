@@ -85,14 +85,18 @@
 // # Recovery
 //
 // After an orderly stop nothing is scanned. Else each log is checked from its recovery point on (a checkpoint every 5 s
-// or 64 MiB keeps that short), cut behind the last good batch, and what is left is flushed before it is served. What was cut is kept
-// beside the log. Small files that are missing, short, stale or garbage are made again from the log. What is not cut:
+// or 64 MiB keeps that short), cut behind the last good batch, and what is left is flushed before it is served. What was
+// cut is kept beside the log, until retention has passed the place. Small files that are missing, short, stale or garbage
+// are made again from the log. What is not cut:
 //
 //   - a bad batch below the recovery point, with good ones behind it: it was flushed, so the disk has lost it;
 //   - in sync mode, a bad batch with a good one more than 16 MiB behind it: no more than that is ever in flight, so the bad
 //     one was flushed before the good one was written.
 //
 // Such a log is offline, as it is, and Recovery.Offline counts it. The others open.
+//
+// Every state that a start may find is a row of a table: States, and RECOVERY.md as a page. Recovery.States counts the rows
+// that were met, log lines have them as "state", and StateOf names the row of an offline log's error.
 //
 // # Who may call
 //

@@ -185,5 +185,8 @@ func (e *Engine) openLogs(names []Name, clean bool) error {
 	close(next)
 	wg.Wait()
 	e.compareIDs()
-	return first
+	if first != nil {
+		return first
+	}
+	return e.keepPoints()
 }

@@ -142,6 +142,7 @@ func (r *recovering) judge(s *segment.Segment, f fs.File, i int, at int64, bad e
 	case below && (!last || !errors.Is(bad, io.ErrUnexpectedEOF) || behind >= 0):
 		return "", &corruption{CorruptBatch, fmt.Errorf("%w, below the recovery point %d", what, r.point.offset)}
 	case r.clean && (!last || behind >= 0):
+		r.settled.Store(new(pointAt(r.next + 1))) // see keepPoints
 		return "", &corruption{CorruptBatch, fmt.Errorf("%w, after an orderly stop", what)}
 	case r.clean:
 		return DirtyAfterClean, nil

@@ -33,13 +33,13 @@ func (s *Segment) Load(size int64, interval int32, check bool, known *Known) (ne
 	case !sound:
 		return s.Rebuild(f, size, interval)
 	}
-	entries, times := s.index.Entries(), s.times.Entries()
+	times, missing := s.times.Entries(), s.index.Entries() == 0 && s.isMissing(IndexSuffix)
 	next, err = s.resume(f, size, interval, known)
 	if errors.Is(err, index.ErrCorrupt) {
 		s.damaged = append(s.damaged, IndexSuffix)
 		return s.Rebuild(f, size, interval)
 	}
-	if s.index.Entries() > entries { // it was missing, or too short
+	if missing && s.index.Entries() > 0 { // one that is empty may be that of a topic with few entries
 		s.damaged = append(s.damaged, IndexSuffix)
 		if times == 0 && s.times.Entries() > 0 {
 			s.damaged = append(s.damaged, TimeSuffix)
@@ -50,6 +50,11 @@ func (s *Segment) Load(size int64, interval int32, check bool, known *Known) (ne
 
 // Damaged returns the endings of the indexes that the last Load has made again, or more of them.
 func (s *Segment) Damaged() []string { return s.damaged }
+
+func (s *Segment) isMissing(suffix string) bool {
+	_, err := s.fsys.Stat(Name(s.dir, s.Base, suffix))
+	return errors.Is(err, os.ErrNotExist)
+}
 
 // wrong notes an index that Load makes again.
 func (s *Segment) wrong(suffix string) bool {

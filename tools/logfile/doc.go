@@ -1,5 +1,5 @@
 // Package logfile reads the files of a log directory offline: to show what is in them (Dump) and to check them
-// (Verify). It is for directories of zurau and of Apache Kafka alike, and never writes.
+// (Verify). It is for directories of zurau and of Apache Kafka alike; and repairs it (Repair).
 //
 // It differs from the engine's own reading in that it goes on behind damage: where the engine stops at the first bad
 // batch, a person wants to know what is behind it.
@@ -16,21 +16,23 @@
 // each of them), and at the end the checkpoints at the root. Memory: the index files of one segment, one batch, and the
 // producers.
 //
-//	what             where                   Problem
-//	bad batch        below recovery point    corruption: it was flushed once
-//	                 above it, unclean stop  torn: the next start cuts it off
-//	                 above it, in sync, and  corruption: it was flushed once, else what is behind could not be there
-//	                 a good batch far behind
-//	                 no recovery point       corruption: nothing says that it may be missing
-//	offsets          fall or repeat          corruption
-//	                 have a gap              corruption, unless the log is compacted
-//	index, snapshot, disagrees with the log  corruption; for what lies beyond the log's end and above the recovery
-//	epochs                                   point, torn
-//	active index     zeros at its end        nothing after an unclean stop: Kafka lays it out in full and cuts it at a stop
-//	checkpoint       beyond the log's end    corruption for a recovery point, torn for a high watermark
+// Each Problem is a row of the recovery table (engine.States, and States for files that are not the engine's), by the rules
+// by which the next start decides, and is of one of three types:
+//
+//	problem   damage; and what lies beyond the recovery point of a log without one: nothing says that it may be missing
+//	torn      what a crash leaves above the recovery point
+//	note      nothing is wrong
+//
+// Verify finds more than a start, which reads nothing below recovery points but the ends of segments, and it goes on where a
+// start stops. What lies beyond the recovery point is torn in indexes, snapshots and epochs, too.
 //
 // A log counts as compacted where the cleaner's checkpoint names it, where its batches have lost records, or where it
-// is one of the internal topics that are always compacted.
+// is one of the internal topics that are always compacted. Zeros behind an active index are nothing after an unclean stop:
+// Kafka lays it out in full and cuts it at a stop.
 //
 // The files must not be written meanwhile: verify a directory whose broker is stopped, or a copy.
+//
+// # Repair
+//
+// Repair does what a start does not, because a person has to decide it: see there. It is the only part that writes.
 package logfile

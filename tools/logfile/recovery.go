@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"strconv"
 	"strings"
+
+	"github.com/zurau/zurau/engine"
 )
 
 // recoveryName is zurau's own checkpoint beside Kafka's, see package engine:
@@ -83,6 +85,6 @@ func (p *partition) proven(path string, s Span) {
 		return
 	}
 	p.bad.set = false
-	p.problem(p.bad.path, p.bad.position, fmt.Sprintf("bad bytes, and a good batch %d bytes behind them in %s", at-p.bad.at, path),
+	p.problem(engine.CorruptFlushed, p.bad.path, p.bad.position, fmt.Sprintf("bad bytes, and a good batch %d bytes behind them in %s", at-p.bad.at, path),
 		fmt.Sprintf("none more than %d bytes behind: the log was in sync, so the bad bytes were flushed once", flightBytes))
 }

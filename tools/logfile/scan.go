@@ -21,6 +21,7 @@ type Span struct {
 
 const (
 	windowBytes = 1 << 20
+	headerBytes = record.HeaderSize
 	// maxBatch is more than any broker takes (max.message.bytes), and what a length is believed up to.
 	maxBatch = 1 << 30
 	// maxGap is how many offsets may be missing behind a bad place. It keeps bytes that only look like a batch from being

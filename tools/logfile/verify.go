@@ -6,31 +6,43 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/zurau/zurau/engine"
 )
 
-// Problem is something that is not as it has to be.
+// Problem is something that is not as it has to be, or, where it is a note, something that is worth a word.
 type Problem struct {
-	Type string `json:"type"` // problem
-	File string `json:"file"`
+	Type string `json:"type"` // problem, torn or note
+	// State is the row of the recovery table that it is, or one of States.
+	State engine.State `json:"state"`
+	File  string       `json:"file"`
 	// Position is in bytes, -1 where it is about the file as a whole.
 	Position int64  `json:"position"`
 	Found    string `json:"found"`
 	Expected string `json:"expected"`
 	// Torn says that it is what a crash leaves above the recovery point: the next start cuts it off or builds it again.
 	Torn bool `json:"torn"`
+	// Means and Next are the state's row: what it means, and what the next start does.
+	Means string `json:"means"`
+	Next  string `json:"next"`
+
+	folder string // of the log that it is of, where a repair has to choose
 }
+
+// Note reports whether nothing is wrong.
+func (p Problem) Note() bool { return p.Type == "note" }
 
 func (p Problem) String() string {
 	s := p.File
 	if p.Position >= 0 {
 		s += fmt.Sprintf(" at position %d", p.Position)
 	}
-	s += ": found " + p.Found
+	s += ": " + string(p.State) + ": found " + p.Found
 	if p.Expected != "" {
 		s += ", expected " + p.Expected
 	}
 	if p.Torn {
-		s += " (torn: above the recovery point, cut off at the next start)"
+		s += " (torn: what a crash leaves)"
 	}
 	return s
 }
@@ -44,18 +56,29 @@ type Summary struct {
 	Records  int64  `json:"records"`
 	Bytes    int64  `json:"bytes"` // of batches
 	Problems int64  `json:"problems"`
-	Torn     int64  `json:"torn"` // not counted in Problems
+	Torn     int64  `json:"torn"`  // not counted in Problems
+	Notes    int64  `json:"notes"` // nor are these
+	// States counts the rows of the recovery table that were met.
+	States map[engine.State]int64 `json:"states,omitempty"`
 }
 
 func (s Summary) String() string {
-	return fmt.Sprintf("%d logs, %d files, %d batches, %d records, %d bytes: %d problems, %d torn", s.Logs, s.Files, s.Batches,
-		s.Records, s.Bytes, s.Problems, s.Torn)
+	return fmt.Sprintf("%s, %s, %s, %s, %s: %s, %d torn, %s", count(s.Logs, "log", "logs"), count(s.Files, "file", "files"),
+		count(s.Batches, "batch", "batches"), count(s.Records, "record", "records"), count(s.Bytes, "byte", "bytes"),
+		count(s.Problems, "problem", "problems"), s.Torn, count(s.Notes, "note", "notes"))
+}
+
+func count[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // Verify checks files. The zero value checks everything but the inside of batches.
 type Verify struct {
 	Records bool // decompress batches and walk their records too
-	// Report is called for each Problem.
+	// Report is called for each Problem, and for each note.
 	Report func(Problem)
 	// Progress, if not nil, is told how many more bytes were read.
 	Progress func(bytes int64)
@@ -66,17 +89,28 @@ type Verify struct {
 }
 
 func (v *Verify) report(p Problem) {
-	p.Type = "problem"
-	if p.Torn {
+	row := RowOf(p.State)
+	p.Means, p.Next = row.Means, row.Done
+	switch {
+	case p.Torn:
+		p.Type = "torn"
 		v.Summary.Torn++
-	} else {
+	case row.Harm == engine.Note:
+		p.Type = "note"
+		v.Summary.Notes++
+	default:
+		p.Type = "problem"
 		v.Summary.Problems++
 	}
+	if v.Summary.States == nil {
+		v.Summary.States = map[engine.State]int64{}
+	}
+	v.Summary.States[p.State]++
 	v.Report(p)
 }
 
-func (v *Verify) problem(file string, position int64, found, expected string) {
-	v.report(Problem{File: file, Position: position, Found: found, Expected: expected})
+func (v *Verify) problem(state engine.State, file string, position int64, found, expected string) {
+	v.report(Problem{State: state, File: file, Position: position, Found: found, Expected: expected})
 }
 
 // Path checks a file with those that belong to it, the folder of a partition, or a log directory. An error is one of
@@ -126,16 +160,18 @@ func (v *Verify) root(dir string, entries []os.DirEntry) error {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch kind, _ := KindOf(path); {
-		case e.IsDir() && strings.HasSuffix(e.Name(), "-delete"):
-			// The next start removes it, whatever is in it.
+		case e.IsDir() && isLog(e.Name()):
+			errs = append(errs, v.partition(path, -1))
 		case e.IsDir():
-			if _, _, ok := partitionOf(path); ok {
-				errs = append(errs, v.partition(path, -1))
-			}
+			v.folder(path)
 		case !isPassing(path) && kind != Unknown && kind != Text && kind != Batches:
 			errs = append(errs, v.small(kind, path))
+		default:
+			v.leftAtRoot(path, kind)
 		}
 	}
+	v.checkpoints(dir, entries)
+	v.topicIDs(dir, entries)
 	return errors.Join(errs...)
 }
 
@@ -154,11 +190,11 @@ func (v *Verify) small(kind Kind, path string) error {
 		v.metadataLog(path, b)
 	case MetadataSnapshot:
 		if _, err := metadataRecords(b); err != nil {
-			v.problem(path, 0, err.Error(), "a metadata snapshot")
+			v.problem(MetadataSnapshotDamaged, path, 0, err.Error(), "a metadata snapshot")
 		}
 	default:
 		if _, err := smallItems(kind, path, b); err != nil {
-			v.problem(path, -1, err.Error(), "")
+			v.problem(stateOf[kind], path, -1, err.Error(), "")
 		}
 	}
 	return nil
@@ -169,9 +205,14 @@ func (v *Verify) metadataLog(path string, b []byte) {
 		_, err := f.item()
 		return err
 	})
-	if err != nil {
-		v.report(Problem{File: path, Position: int64(bad), Found: err.Error(), Expected: "a frame", Torn: !proven && bad > 0})
+	if err == nil {
+		return
 	}
+	p := Problem{State: MetadataLogDamaged, File: path, Position: int64(bad), Found: err.Error(), Expected: "a frame", Torn: !proven && bad > 0}
+	if p.Torn {
+		p.State = MetadataLogTorn
+	}
+	v.report(p)
 }
 
 // lone checks a file of batches that belongs to no log.
@@ -184,7 +225,7 @@ func (v *Verify) lone(path string, base int64) error {
 	v.Summary.Files++
 	return Scan(f, size, base, func(s Span) error {
 		if s.Err != nil {
-			v.problem(path, s.Position, s.Err.Error(), "a batch")
+			v.problem(engine.RottenBatch, path, s.Position, s.Err.Error(), "a batch")
 		}
 		return v.count(s)
 	})

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/zurau/zurau/engine"
 )
 
 // indexes holds those of one segment against the pass over its batches.
@@ -16,21 +18,29 @@ type indexes struct {
 // entries are those of one index file.
 type entries struct {
 	p     *partition
+	state engine.State // of one that is wrong
 	path  string
 	bytes []byte
 	width int
 	at    int // of the next entry that no batch has answered yet
+
+	missing bool // there is no file
+	told    bool // that there are no entries where there should be
 }
 
 func (e *entries) problem(found, expected string) {
-	e.p.problem(e.path, int64(e.at), found, expected)
+	e.p.problem(e.state, e.path, int64(e.at), found, expected)
 }
 
 // openEntries reads an index file; a missing one has no entries, and is built again from the log.
 func (p *partition) openEntries(base int64, suffix string, width int, last bool) (*entries, error) {
-	e := &entries{p: p, path: p.name(base, suffix), width: width}
+	e := &entries{p: p, state: engine.IndexDamaged, path: p.name(base, suffix), width: width}
+	if suffix == ".timeindex" {
+		e.state = engine.TimeIndexDamaged
+	}
 	b, err := readFile(e.path)
 	if errors.Is(err, os.ErrNotExist) {
+		e.missing = true
 		return e, nil
 	}
 	if err != nil {
@@ -40,7 +50,7 @@ func (p *partition) openEntries(base int64, suffix string, width int, last bool)
 	e.bytes = b
 	if whole := withoutZeros(b, width); len(whole) < len(b)-len(b)%width && len(b) > width {
 		if !last || p.clean && p.topic != clusterMetadata {
-			p.problem(e.path, int64(len(whole)), fmt.Sprintf("%d bytes of zeros to the end", len(b)-len(whole)), "entries only: the segment is not written any more")
+			e.p.problem(e.state, e.path, int64(len(whole)), fmt.Sprintf("%d bytes of zeros to the end", len(b)-len(whole)), "entries only: the segment is not written any more")
 		}
 		e.bytes = whole
 	} else if over := len(b) % width; over > 0 {
@@ -72,6 +82,24 @@ func (p *partition) openIndexes(base int64, last bool) (*indexes, error) {
 func (x *indexes) batch(s Span) {
 	x.offsets.batch(s)
 	x.times.batch(s)
+	if !x.p.clean && s.Batch.BaseOffset() >= x.p.recoveryPoint {
+		return // they may not be in their files yet
+	}
+	// A topic may have less entries than by default; but a file that is missing, and one index without the other, are wrong.
+	indexed := s.Position > defaultInterval && s.Batch.MaxTimestamp() >= 0
+	x.offsets.without(x.offsets.missing && s.Position > defaultInterval)
+	x.times.without(indexed && len(x.times.bytes) == 0 && (x.offsets.missing || len(x.offsets.bytes) > 0))
+}
+
+// defaultInterval is index.interval.bytes by default.
+const defaultInterval = 4096
+
+// without tells, once, that there are no entries where there should be.
+func (e *entries) without(yes bool) {
+	if yes && !e.told {
+		e.told = true
+		e.p.problem(e.state, e.path, -1, "no entries", "some: the segment has more than an index interval")
+	}
 }
 
 // skip passes over a bad part of the log: entries of what was there can not be wrong.
@@ -89,7 +117,7 @@ func (x *indexes) finish(end int64) {
 // beyond reports the entries that are left when the log has ended.
 func (e *entries) beyond(what func([]byte) string, expected string) {
 	for ; e.at < len(e.bytes); e.at += e.width {
-		e.p.report(Problem{File: e.path, Position: int64(e.at), Found: what(e.bytes[e.at : e.at+e.width]), Expected: expected, Torn: e.p.torn(e.p.next)})
+		e.p.report(Problem{State: e.state, File: e.path, Position: int64(e.at), Found: what(e.bytes[e.at : e.at+e.width]), Expected: expected, Torn: e.p.torn(e.p.next)})
 	}
 }
 

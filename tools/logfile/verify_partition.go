@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
 )
@@ -31,17 +32,26 @@ type partition struct {
 	recoveryPoint, highWatermark, logStart int64
 	clean                                  bool // the last stop was orderly: nothing is torn
 	compacted                              bool
+	cleaned                                int64 // offset that a cleaner came to, -1 if none did
+	sparse                                 bool  // this segment has lost records to a cleaner, or to somebody
+	unknown                                bool  // no recovery point is known
+	ours                                   bool  // zurau's own checkpoint speaks of the log as it is
+
+	swapped map[string]bool // files that are read from their .swap file
 
 	// syncFrom is the offset from which on the log was in sync, by zurau's own checkpoint; -1: it says nothing.
 	syncFrom int64
 	bad      bad
 	before   int64 // bytes of the segments before this one
 
+	base      int64 // of the segment
 	first     int64 // offset that this pass began at: of transactions that are older it knows nothing
 	next      int64 // the least offset that the next batch can have; -1 before the first
 	hole      bool  // something bad was told of what is before the next batch: offsets are missing for that reason
 	lastEpoch int32
+	noEpochs  bool                     // there is no file of leader epochs
 	epochs    *checkpoint.LeaderEpochs // nil: none, or not readable
+	seen      checkpoint.LeaderEpochs  // in the batches
 	producers producers
 }
 
@@ -57,6 +67,9 @@ func (v *Verify) partition(dir string, only int64) error {
 		return err
 	}
 	p.readEpochs()
+	if only < 0 {
+		p.compareStart(bases)
+	}
 	for i, base := range bases {
 		if err := p.segment(base, i == len(bases)-1); err != nil {
 			return err
@@ -70,39 +83,91 @@ func (v *Verify) partition(dir string, only int64) error {
 
 // list returns the base offsets of the segments, and reads the producer snapshots.
 func (p *partition) list(only int64) (bases []int64, err error) {
-	entries, err := os.ReadDir(p.dir)
+	names, err := p.names()
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
-		path := filepath.Join(p.dir, e.Name())
-		kind, base := KindOf(path)
-		if e.IsDir() || isPassing(path) {
-			continue
-		}
-		switch {
-		case kind == Batches && filepath.Ext(path) == ".log" && (only < 0 || base == only):
+	for _, name := range names {
+		if kind, base := KindOf(name); kind == Batches && filepath.Ext(name) == ".log" && (only < 0 || base == only) {
 			bases = append(bases, base)
-		case kind == ProducerSnapshot && only < 0:
-			p.Summary.Files++
-			if s, ok := p.loadSnapshot(path, base); ok {
-				p.producers.snapshots = append(p.producers.snapshots, s)
-			}
-		case kind == PartitionMetadata && only < 0:
-			if err := p.small(kind, path); err != nil {
-				return nil, err
-			}
 		}
 	}
 	slices.Sort(bases)
+	if only < 0 {
+		return bases, p.others(names, bases)
+	}
 	if only >= 0 && len(bases) == 0 {
 		return nil, fmt.Errorf("%s: the log that an index belongs to: %w", p.name(only, ".log"), os.ErrNotExist)
 	}
 	return bases, nil
 }
 
+// names lists the files of the folder, as they are once what a swap left is settled.
+func (p *partition) names() (names []string, err error) {
+	entries, err := os.ReadDir(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		kind, base := KindOf(e.Name())
+		switch {
+		case !e.IsDir():
+			names = append(names, e.Name())
+		case kind == Batches && base >= 0:
+			p.problem(engine.Unreadable, filepath.Join(p.dir, e.Name()), -1, "a folder", "a file")
+		default:
+			p.problem(engine.ForeignFolder, filepath.Join(p.dir, e.Name()), -1, "a folder", "")
+		}
+	}
+	return p.swap(names)
+}
+
+// others looks at the files beside the segments, and reads the producer snapshots.
+func (p *partition) others(names []string, bases []int64) error {
+	first := int64(0)
+	if len(bases) > 0 {
+		first = bases[0]
+	}
+	identified := false
+	for _, name := range names {
+		path := filepath.Join(p.dir, name)
+		kind, base := KindOf(name)
+		if p.left(path, first) {
+			continue
+		}
+		switch kind {
+		case ProducerSnapshot:
+			p.Summary.Files++
+			if s, ok := p.loadSnapshot(path, base); ok {
+				p.producers.snapshots = append(p.producers.snapshots, s)
+				p.producers.found = true
+			}
+		case PartitionMetadata:
+			identified = true
+			if err := p.small(kind, path); err != nil {
+				return err
+			}
+		case OffsetIndex, TimeIndex, TxnIndex:
+			if !slices.Contains(bases, base) {
+				p.problem(engine.IndexOrphan, path, -1, "an index", fmt.Sprintf("%020d.log beside it", base))
+			}
+		}
+	}
+	if !identified {
+		p.problem(engine.MetadataMissing, filepath.Join(p.dir, checkpoint.PartitionMetadataName), -1, "no file", "")
+	}
+	if p.unknown && p.recoveryPoint >= 0 && len(bases) > 0 {
+		p.problem(engine.UnknownLog, p.dir, -1, "a log without a recovery point", "")
+	}
+	return nil
+}
+
 func (p *partition) name(base int64, suffix string) string {
-	return filepath.Join(p.dir, fmt.Sprintf("%020d%s", base, suffix))
+	name := fmt.Sprintf("%020d%s", base, suffix)
+	if p.swapped[name] {
+		name += swapSuffix
+	}
+	return filepath.Join(p.dir, name)
 }
 
 // torn reports whether what is wrong at an offset may be what a crash left.
@@ -117,7 +182,9 @@ func (p *partition) readEpochs() {
 		p.Summary.Files++
 		p.epochs = epochs
 	case !errors.Is(err, os.ErrNotExist):
-		p.problem(filepath.Join(p.dir, leaderEpochsName), -1, err.Error(), "")
+		p.problem(engine.EpochsDamaged, filepath.Join(p.dir, leaderEpochsName), -1, err.Error(), "")
+	default:
+		p.noEpochs = true
 	}
 }
 
@@ -130,11 +197,13 @@ func (p *partition) segment(base int64, last bool) error {
 	}
 	defer f.Close()
 	p.Summary.Files++
-	if p.next > base {
-		p.problem(path, -1, fmt.Sprintf("a segment from offset %d", base), fmt.Sprintf("%d or more, where the segment before it ends", p.next))
+	p.base = base
+	if err := p.follow(path, base); err != nil {
+		return err
 	}
-	if p.next < 0 {
-		p.first, p.next = base, base
+	p.sparse = false
+	if size == 0 {
+		p.problem(engine.EmptySegment, path, -1, "0 bytes", "")
 	}
 	indexes, err := p.openIndexes(base, last)
 	if err != nil {
@@ -143,7 +212,7 @@ func (p *partition) segment(base int64, last bool) error {
 	end := int64(0) // of the last good batch
 	err = Scan(f, size, base, func(s Span) error {
 		if s.Batch == nil || s.Err != nil {
-			p.badSpan(path, s, size)
+			p.badSpan(path, s, size, last)
 		}
 		if s.Batch != nil && s.Err == nil {
 			p.proven(path, s)
@@ -160,83 +229,21 @@ func (p *partition) segment(base int64, last bool) error {
 	return err
 }
 
-// badSpan reports bytes that are no good batch.
-func (p *partition) badSpan(path string, s Span, size int64) {
-	found := s.Err.Error()
-	p.hole = p.hole || !s.Zeros
-	p.producers.unsure = true
-	switch {
-	case s.Zeros:
-		if p.torn(p.next) {
-			return // laid ahead, and not cut off by a stop
-		}
-		found = fmt.Sprintf("%d bytes of zeros to the end", s.End-s.Position)
-	case s.Batch == nil && s.End < size:
-		found += fmt.Sprintf(", and no good batch before position %d", s.End)
-	case s.Batch == nil:
-		found += fmt.Sprintf(", and no good batch in the %d bytes to the end", s.End-s.Position)
-	}
-	if p.torn(p.next) && !p.bad.set {
-		p.bad = bad{path, s.Position, p.before + s.Position, p.next, true}
-	}
-	p.report(Problem{File: path, Position: s.Position, Found: found, Expected: fmt.Sprintf("a batch from offset %d", p.next), Torn: p.torn(p.next)})
-}
-
-// batch checks a batch that is good by itself.
-func (p *partition) batch(path string, s Span) {
-	b := s.Batch
-	if int64(b.Count()) != int64(b.LastOffsetDelta())+1 {
-		p.compacted = true // only the cleaner takes records out of a batch
-	}
-	switch base := b.BaseOffset(); {
-	case base < p.next:
-		p.problem(path, s.Position, fmt.Sprintf("base offset %d", base), fmt.Sprintf("%d or more", p.next))
-		p.hole = true
-	case base > p.next && !p.compacted && !p.hole:
-		p.problem(path, s.Position, fmt.Sprintf("base offset %d", base), fmt.Sprintf("%d: %d records are missing", p.next, base-p.next))
-	}
-	p.hole = p.hole && b.BaseOffset() < p.next
-	p.producers.before(p, b.BaseOffset())
-	p.producers.take(p, path, s)
-	p.epochOf(path, s)
-	p.next = max(p.next, b.LastOffset()+1)
-	if p.Records {
-		p.records(path, s)
-	}
-}
-
-// epochOf holds the leader epoch of a batch against the one before it and against the checkpoint.
-func (p *partition) epochOf(path string, s Span) {
-	epoch := s.Batch.PartitionLeaderEpoch()
-	if epoch < p.lastEpoch {
-		p.problem(path, s.Position, fmt.Sprintf("leader epoch %d", epoch), fmt.Sprintf("%d or more, as in the batch before it", p.lastEpoch))
-	}
-	p.lastEpoch = max(p.lastEpoch, epoch)
-	if p.epochs == nil || epoch < 0 {
-		return
-	}
-	base := s.Batch.BaseOffset()
-	if known := p.epochs.EpochAt(base); known >= 0 && known != epoch {
-		p.report(Problem{File: path, Position: s.Position, Found: fmt.Sprintf("leader epoch %d at offset %d", epoch, base),
-			Expected: fmt.Sprintf("%d, as %s says", known, leaderEpochsName), Torn: p.torn(base)})
-	}
-}
-
 // records walks those of a batch.
 func (p *partition) records(path string, s Span) {
 	n, last := int32(0), int64(math.MinInt64)
 	for r, err := range s.Batch.Records(0) {
 		if err != nil {
-			p.problem(path, s.Position, err.Error(), "records that can be read")
+			p.badRecords(path, s, err.Error(), "records that can be read")
 			return
 		}
 		if r.Offset <= last || r.Offset > s.Batch.LastOffset() {
-			p.problem(path, s.Position, fmt.Sprintf("record with offset %d", r.Offset), fmt.Sprintf("more than %d, at most %d", last, s.Batch.LastOffset()))
+			p.badRecords(path, s, fmt.Sprintf("record with offset %d", r.Offset), fmt.Sprintf("more than %d, at most %d", last, s.Batch.LastOffset()))
 		}
 		last = r.Offset
 		n++
 	}
 	if n != s.Batch.Count() {
-		p.problem(path, s.Position, fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as the batch's header says", s.Batch.Count()))
+		p.badRecords(path, s, fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as the batch's header says", s.Batch.Count()))
 	}
 }

@@ -3,9 +3,11 @@ package logfile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
+	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/producer"
 	"github.com/zurau/zurau/engine/record"
 )
@@ -25,12 +27,12 @@ func (v *Verify) loadSnapshot(path string, offset int64) (snapshot, bool) {
 		err = s.state.Unmarshal(b)
 	}
 	if err != nil {
-		v.problem(path, 0, err.Error(), "a producer snapshot")
+		v.problem(engine.SnapshotDamaged, path, 0, err.Error(), "a producer snapshot")
 		return s, false
 	}
 	for at := snapshotHeader; at+snapshotWidth <= len(b); at += snapshotWidth {
 		if e := snapshotEntryOf(b[at:]); e.lastOffset >= offset {
-			v.problem(path, int64(at), fmt.Sprintf("producer %d with last offset %d", e.producerID, e.lastOffset),
+			v.problem(engine.SnapshotDisagrees, path, int64(at), fmt.Sprintf("producer %d with last offset %d", e.producerID, e.lastOffset),
 				fmt.Sprintf("less than %d, where the log ended", offset))
 		}
 	}
@@ -42,6 +44,7 @@ type producers struct {
 	state     producer.State
 	snapshots []snapshot // in order, those that the pass has not come to yet
 	unsure    bool       // batches were bad: the state is not what the log's was
+	found     bool       // a sound snapshot
 
 	// ended are the transactions that were aborted in this segment, by the offset of their marker.
 	ended map[int64]producer.Ended
@@ -55,7 +58,7 @@ func (r *producers) before(p *partition, base int64) {
 		s := r.snapshots[0]
 		r.snapshots = r.snapshots[1:]
 		if s.offset > p.next && base > p.next && !p.compacted {
-			p.report(Problem{File: s.path, Position: -1, Found: fmt.Sprintf("a snapshot at offset %d", s.offset),
+			p.report(Problem{State: engine.SnapshotStray, File: s.path, Position: -1, Found: fmt.Sprintf("a snapshot at offset %d", s.offset),
 				Expected: fmt.Sprintf("at most %d, where the log ends", p.next), Torn: p.torn(p.next)})
 			continue
 		}
@@ -78,11 +81,11 @@ func (r *producers) compare(p *partition, s snapshot) {
 			continue
 		}
 		if x.Epoch != log.Epoch || log.LastSequence >= 0 && x.LastSequence != log.LastSequence {
-			p.problem(s.path, -1, fmt.Sprintf("producer %d with epoch %d, last sequence %d", x.ID, x.Epoch, x.LastSequence),
+			p.problem(engine.SnapshotDisagrees, s.path, -1, fmt.Sprintf("producer %d with epoch %d, last sequence %d", x.ID, x.Epoch, x.LastSequence),
 				fmt.Sprintf("epoch %d, last sequence %d, as in the log below offset %d", log.Epoch, log.LastSequence, s.offset))
 		}
 		if log.CurrentTxnStartOffset >= 0 && x.CurrentTxnStartOffset != log.CurrentTxnStartOffset {
-			p.problem(s.path, -1, fmt.Sprintf("producer %d with a transaction open from offset %d", x.ID, x.CurrentTxnStartOffset),
+			p.problem(engine.SnapshotDisagrees, s.path, -1, fmt.Sprintf("producer %d with a transaction open from offset %d", x.ID, x.CurrentTxnStartOffset),
 				fmt.Sprintf("%d, as in the log below offset %d", log.CurrentTxnStartOffset, s.offset))
 		}
 	}
@@ -103,7 +106,7 @@ func (r *producers) take(p *partition, path string, s Span) {
 	}
 	for rec, err := range b.Records(0) {
 		if err != nil {
-			p.problem(path, s.Position, err.Error(), "a control record")
+			p.problem(engine.BadRecords, path, s.Position, err.Error(), "a control record")
 			return
 		}
 		m, ok := producer.ParseMarker(rec.Key, rec.Value)
@@ -119,7 +122,7 @@ func (r *producers) take(p *partition, path string, s Span) {
 // openTxnIndex reads the transaction index of a segment. One without aborted transactions has none.
 func (r *producers) openTxnIndex(p *partition, base int64) error {
 	r.ended = map[int64]producer.Ended{}
-	r.index = &entries{p: p, path: p.name(base, ".txnindex"), width: txnWidth}
+	r.index = &entries{p: p, state: engine.TxnIndexDamaged, path: p.name(base, ".txnindex"), width: txnWidth}
 	b, err := readFile(r.index.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -130,7 +133,7 @@ func (r *producers) openTxnIndex(p *partition, base int64) error {
 	p.Summary.Files++
 	r.index.bytes = b[:len(b)-len(b)%txnWidth]
 	if over := len(b) % txnWidth; over > 0 {
-		p.report(Problem{File: r.index.path, Position: int64(len(b) - over), Found: fmt.Sprintf("%d bytes", over),
+		p.report(Problem{State: engine.TxnIndexDamaged, File: r.index.path, Position: int64(len(b) - over), Found: fmt.Sprintf("%d bytes", over),
 			Expected: fmt.Sprintf("entries of %d", txnWidth), Torn: p.torn(p.next)})
 	}
 	return nil
@@ -145,7 +148,7 @@ func (r *producers) closeTxnIndex(p *partition) {
 		found := fmt.Sprintf("aborted transaction of producer %d, offsets %d to %d", e.producerID, e.first, e.last)
 		switch {
 		case e.last >= p.next:
-			p.report(Problem{File: x.path, Position: int64(x.at), Found: found, Expected: fmt.Sprintf("offsets below %d, where the log ends", p.next), Torn: p.torn(p.next)})
+			p.report(Problem{State: x.state, File: x.path, Position: int64(x.at), Found: found, Expected: fmt.Sprintf("offsets below %d, where the log ends", p.next), Torn: p.torn(p.next)})
 		case !ok && !p.compacted && e.first >= p.first:
 			x.problem(found, "the marker of an aborted transaction there")
 		case ok && (t.ProducerID != e.producerID || t.FirstOffset != e.first):
@@ -158,10 +161,12 @@ func (r *producers) closeTxnIndex(p *partition) {
 	}
 	for _, at := range sortedKeys(r.ended) {
 		t := r.ended[at]
-		p.report(Problem{File: x.path, Position: -1, Found: "no entry",
+		p.report(Problem{State: x.state, File: x.path, Position: -1, Found: "no entry",
 			Expected: fmt.Sprintf("aborted transaction of producer %d, offsets %d to %d", t.ProducerID, t.FirstOffset, t.LastOffset), Torn: p.torn(at)})
 	}
 }
+
+func sortedNames[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
 func sortedKeys(m map[int64]producer.Ended) (keys []int64) {
 	for k := range m {

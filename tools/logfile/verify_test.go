@@ -56,12 +56,12 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		"a short last batch": {
 			plant: func(f *fixture) { f.change(secondLog, cut(5)) }, file: secondLog, found: "left in the file", torn: true, others: 1},
 		"a short last batch after an orderly stop": {
-			plant: func(f *fixture) { clean(f); f.change(secondLog, cut(5)) }, file: secondLog, found: "left in the file", others: 1},
+			plant: func(f *fixture) { clean(f); f.change(secondLog, cut(5)) }, file: secondLog, found: "left in the file"},
 		"a short last batch and no checkpoint": {
 			plant: func(f *fixture) {
 				must(f.t, os.Remove(filepath.Join(f.root, checkpoint.RecoveryPoints)))
 				f.change(secondLog, cut(5))
-			}, file: secondLog, found: "left in the file", others: 1},
+			}, file: secondLog, found: "left in the file"},
 		"garbage behind the last batch": {
 			plant: func(f *fixture) { f.change(secondLog, add(1, 2, 3)) }, file: secondLog, found: "less than the header", torn: true},
 		"zeros behind a sealed segment": {
@@ -246,7 +246,12 @@ func TestRecordsAreWalkedWhenAskedFor(t *testing.T) {
 	if !b.Codec().Known() {
 		t.Fatal("the fixture has changed")
 	}
-	v := Verify{Records: true, Report: func(p Problem) { t.Error(p) }}
+	v := Verify{Records: true}
+	v.Report = func(p Problem) {
+		if !p.Note() {
+			t.Error(p)
+		}
+	}
 	must(t, v.Path(f.root))
 	if v.Summary.Records != logEnd || v.Summary.Logs != 1 {
 		t.Errorf("summary: %v", v.Summary)

@@ -23,6 +23,7 @@ func filled(t *testing.T, b *broker) {
 func TestFilesVerifyAfterAnOrderlyStopAndAfterAKill(t *testing.T) {
 	b := serve(t, t.TempDir())
 	filled(t, b)
+	has(t, zurau(t, nil, "log verify", b.dir).errors, "warning: "+b.dir+" is in use by a running broker")
 	b.kill()
 	verify := func(when string) {
 		t.Helper()
@@ -30,7 +31,7 @@ func TestFilesVerifyAfterAnOrderlyStopAndAfterAKill(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(r.out), "\n")
 		var s logfile.Summary
 		must(t, json.Unmarshal([]byte(lines[len(lines)-1]), &s))
-		if r.code != 0 || s.Problems != 0 || s.Records < 100_005 || s.Logs < 3 {
+		if r.errors != "" || r.code != 0 || s.Problems != 0 || s.Records < 100_005 || s.Logs < 3 {
 			t.Errorf("%s: exit status %d: %s%s", when, r.code, r.out, r.errors)
 		}
 	}
@@ -53,7 +54,8 @@ func TestVerifyFailsWhereABitIsFlipped(t *testing.T) {
 	if r.code != exitFailed || r.errors != "" {
 		t.Errorf("exit status %d: %s", r.code, r.errors)
 	}
-	has(t, r.out, name+" at position ", ": found ", ", expected a batch from offset ", " 1 problems, 0 torn\n")
+	has(t, r.out, name+" at position ", ": rotten-batch: found ", ", expected a batch from offset ", ": 1 problem, 0 torn, ",
+		"\nrotten-batch (1): ", "\n  means: ", "\n  next start: ")
 	r = zurau(t, nil, "log dump", name)
 	if r.code != exitFailed {
 		t.Errorf("dump: exit status %d", r.code)
