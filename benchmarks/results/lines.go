@@ -43,8 +43,10 @@ type Line struct {
 	Order  int      `json:"order,omitempty"`
 	Phase  string   `json:"phase,omitempty"`
 	Args   []string `json:"args,omitempty"`
-	Values Values   `json:"values,omitempty"`
-	Error  string   `json:"error,omitempty"`
+	// Params are what the row asks for, such as bs, files and streams: what growth is drawn over.
+	Params Values `json:"params,omitempty"`
+	Values Values `json:"values,omitempty"`
+	Error  string `json:"error,omitempty"`
 	// Histogram is the latencies of the run in the encoding of HdrHistogram's V2, base64 with deflate, in ns.
 	Histogram string `json:"histogram,omitempty"`
 

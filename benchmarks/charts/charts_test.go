@@ -1,0 +1,85 @@
+package charts
+
+import (
+	"bytes"
+	"encoding/xml"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zurau/zurau/benchmarks/load"
+	"github.com/zurau/zurau/benchmarks/results"
+)
+
+func lines(t *testing.T) []results.Line {
+	t.Helper()
+	m := load.NewMeter()
+	m.Begin(time.Hour)
+	for i := range 5000 {
+		now := time.Now()
+		m.Done(i, now, now, now.Add(time.Duration(i)*time.Microsecond), 1)
+	}
+	h, err := load.Encoded(m.Result().Latency)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []results.Line
+	for round := 1; round <= 3; round++ {
+		for f, level := range []string{"device", "engine", "broker"} {
+			for i, row := range []string{"append-1", "append-8", "append-64"} {
+				files := []float64{1, 8, 64}[i]
+				all = append(all, results.Line{
+					Kind: results.KindRun, Profile: "a profile", Row: row, Level: level, Round: round, Histogram: h,
+					Params: results.Values{"files": files, "streams": files, "bs": 4096},
+					Values: results.Values{"MB_s": 100 * files / float64(f+1), "ops_s": 1000 * files, "lat_p99_ms": 0.1 * float64(f+1), "cpu_s_per_GB": float64(f + 1)},
+				})
+			}
+		}
+	}
+	return all
+}
+
+func TestEveryChartIsDrawnInBothForms(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "plots")
+	names, err := Draw(lines(t), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// growth over bs has one size alone; over files and streams there is one each.
+	want := []string{"throughput-latency", "cpu", "growth-files", "growth-streams", "percentiles"}
+	if len(names) != 2*len(want) {
+		t.Errorf("%d files: %q", len(names), names)
+	}
+	for _, w := range want {
+		svg, err := os.ReadFile(filepath.Join(dir, "a_profile-"+w+".svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := xml.Unmarshal(svg, new(struct{})); err != nil {
+			t.Errorf("%s: %v", w, err)
+		}
+		if !strings.Contains(string(svg), "engine") {
+			t.Errorf("%s does not name its levels", w)
+		}
+		pix, err := os.ReadFile(filepath.Join(dir, "a_profile-"+w+".png"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if img, err := png.Decode(bytes.NewReader(pix)); err != nil || img.Bounds().Dx() < 300 {
+			t.Errorf("%s: %v", w, err)
+		}
+	}
+}
+
+func TestLinesWithoutFiguresGiveNoChart(t *testing.T) {
+	names, err := Draw([]results.Line{{Kind: results.KindMachine}, {Kind: results.KindRun, Row: "x", Error: "broken"}}, t.TempDir())
+	if err != nil || len(names) != 0 {
+		t.Fatalf("%q, %v", names, err)
+	}
+	if _, err := Draw([]results.Line{{Kind: results.KindRun, Row: "x", Level: "engine", Histogram: "?", Values: results.Values{"MB_s": 1}}}, t.TempDir()); err == nil {
+		t.Error("a broken histogram is drawn")
+	}
+}
