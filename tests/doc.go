@@ -8,9 +8,11 @@
 //	directories  log directories go from Apache Kafka to zurau and back
 //	embed        the programs of the README that embed the engine, or a broker
 //	readers      clients that read slowly, or never, among others
+//	transactions a directory of Apache Kafka with transactions, beside what Kafka says of it
 //
-// All of them run in `go test ./...`, with nothing but Go installed. They wait for events (the broker's ready line, an
-// answer), never for a length of time, and assert nothing about speed. Two variables change what they do:
+// All but those that need Kafka run in `go test ./...`, with nothing but Go installed; transactions is a step of .ci/run. They
+// wait for events (the broker's ready line, an answer), never for a length of time, and assert nothing about speed. Two
+// variables change what they do:
 //
 //	ZURAU_BINARY=FILE  test this binary, not one that is built from the tree
 //	ZURAU_LONG=1       as many rounds, clients and bytes as a release wants, instead of a few seconds' worth

@@ -65,7 +65,8 @@ func (x *Offset) Lookup(offset int64) (entryOffset int64, position int32, err er
 }
 
 // Behind returns the offset of the first entry whose position is at least position, or ok false: an upper bound for the
-// offsets below the position. Errors are those of Lookup.
+// offsets below the position, the one that Kafka takes. It is the second one where the first has just that position. Errors
+// are those of Lookup.
 func (x *Offset) Behind(position int64) (offset int64, ok bool, err error) {
 	e, ok, err := x.find(position, true)
 	return x.base + key(e[:OffsetWidth]), ok, err

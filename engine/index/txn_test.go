@@ -254,7 +254,7 @@ func TestTheEntryBehindAPositionIsAnUpperBound(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for position, want := range map[int64]int64{0: 110, 4000: 110, 4001: 120, 8000: 120, 11999: 130, 12000: 130, 12001: 0} {
+		for position, want := range map[int64]int64{0: 110, 3999: 110, 4000: 120, 4001: 120, 8000: 120, 11999: 130, 12000: 130, 12001: 0} {
 			got, ok, err := x.Behind(position)
 			if err != nil || ok != (want > 0) || ok && got != want {
 				t.Errorf("behind %d: %d, %v, %v; want %d", position, got, ok, err, want)

@@ -16,7 +16,7 @@ import (
 const readBelow = 4096
 
 // find returns the last entry whose key is at most target, or ok false; with behind the first one whose value is at least
-// target.
+// target, or that after it: see pick.
 func (t *table) find(target int64, behind bool) (entry [12]byte, ok bool, err error) {
 	t.mu.RLock()
 	if t.n == 0 || t.act != nil || t.view != nil {
@@ -64,7 +64,11 @@ func (t *table) pick(b []byte, target int64, behind bool) (entry [12]byte, ok bo
 		i := t.floor(b, target, false)
 		return t.entry(b, i-1), i > 0
 	}
-	if i := t.floor(b, target-1, true); i < len(b)/int(t.width) {
+	i := t.floor(b, target-1, true)
+	if i == 0 && len(b) > 0 && int64(value(b[:t.width])) == target {
+		i++ // Kafka's search does not see that the first entry is a match
+	}
+	if i < len(b)/int(t.width) {
 		return t.entry(b, i), true
 	}
 	return entry, false

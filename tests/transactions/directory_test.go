@@ -1,0 +1,234 @@
+package transactions
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/zurau/zurau/tests/broker"
+)
+
+const topic, partitions = "ledger", 2
+
+// fill has four producers run transactions in turns, some of them committed, some aborted, and one that never ends, with plain
+// records in between. Segments roll at 1 MiB.
+func fill(ctx context.Context, t *testing.T, addr string) {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	segment := "1048576"
+	create := kmsg.NewPtrCreateTopicsRequest()
+	create.Version, create.TimeoutMillis = 7, 10_000
+	create.Topics = []kmsg.CreateTopicsRequestTopic{{Topic: topic, NumPartitions: partitions, ReplicationFactor: 1,
+		Configs: []kmsg.CreateTopicsRequestTopicConfig{{Name: "segment.bytes", Value: &segment}}}}
+	dial(t, addr).ask(create)
+	client := func(opts ...kgo.Opt) *kgo.Client {
+		c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(addr), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(0),
+			kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(topic), kgo.MetadataMinAge(100 * time.Millisecond)}, opts...)...)
+		must(t, err)
+		t.Cleanup(c.Close)
+		return c
+	}
+	put := func(c *kgo.Client, n int) {
+		for range n {
+			v := make([]byte, 100+r.IntN(20_000))
+			for i := range v {
+				v[i] = byte(r.Uint32())
+			}
+			must(t, c.ProduceSync(ctx, &kgo.Record{Partition: r.Int32N(partitions), Key: []byte("key"), Value: v}).FirstErr())
+		}
+	}
+	plain := client()
+	var producers []*kgo.Client
+	for i := range 4 {
+		producers = append(producers, client(kgo.TransactionalID(fmt.Sprint("writer-", i)), kgo.TransactionTimeout(15*time.Minute)))
+	}
+	open := make([]bool, len(producers))
+	for range 150 {
+		put(plain, r.IntN(3))
+		i := r.IntN(len(producers))
+		if !open[i] {
+			must(t, producers[i].BeginTransaction())
+			open[i] = true
+		}
+		put(producers[i], 1+r.IntN(4))
+		if r.IntN(2) == 0 {
+			must(t, producers[i].EndTransaction(ctx, kgo.TransactionEndTry(r.IntN(2) == 0)))
+			open[i] = false
+		}
+	}
+	for i, c := range producers { // the last one stays open
+		if !open[i] {
+			must(t, c.BeginTransaction())
+			put(c, 3)
+		}
+		if i+1 < len(producers) {
+			must(t, c.EndTransaction(ctx, kgo.TransactionEndTry(i%2 == 0)))
+		}
+	}
+	put(plain, 10)
+}
+
+// answers asks a broker for everything that transactions have a part in, and writes down what it says.
+func answers(t *testing.T, addr string) (lines []string) {
+	t.Helper()
+	w := dial(t, addr)
+	meta := kmsg.NewPtrMetadataRequest()
+	meta.Version, meta.Topics = 12, []kmsg.MetadataRequestTopic{{Topic: kmsg.StringPtr(topic)}}
+	id := w.ask(meta).(*kmsg.MetadataResponse).Topics[0].TopicID
+	for p := range int32(partitions) {
+		var end int64
+		for isolation := range int8(2) {
+			for _, at := range []int64{-1, -2, -3, 0} {
+				line, offset := latest(w, p, isolation, at)
+				lines = append(lines, line)
+				end = max(end, offset)
+			}
+		}
+		for isolation := range int8(2) {
+			for offset := int64(0); offset <= end+1; offset += 1 + end/60 {
+				for _, version := range []int16{4, 12, 17} {
+					for _, most := range []int32{0, 1, 3000, 60_000, 1 << 20} {
+						lines = append(lines, fetch(w, id, version, isolation, 50<<20, []int32{p}, offset, most)...)
+					}
+				}
+			}
+			for _, most := range []int32{0, 1, 10_000, 21_000, 30_000, 100_000} {
+				lines = append(lines, fetch(w, id, 12, isolation, most, []int32{p, (p + 1) % partitions}, end/2, 1<<20)...)
+			}
+		}
+	}
+	return lines
+}
+
+func latest(w wire, p int32, isolation int8, at int64) (string, int64) {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.Version, req.ReplicaID, req.IsolationLevel = 7, -1, isolation
+	part := kmsg.NewListOffsetsRequestTopicPartition()
+	part.Partition, part.Timestamp = p, at
+	req.Topics = []kmsg.ListOffsetsRequestTopic{{Topic: topic, Partitions: []kmsg.ListOffsetsRequestTopicPartition{part}}}
+	got := w.ask(req).(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0]
+	return fmt.Sprintf("partition %d isolation %d time %d: code %d offset %d time %d", p, isolation, at, got.ErrorCode, got.Offset, got.Timestamp), got.Offset
+}
+
+// fetch asks for partitions from an offset on, limited as a whole and each by itself.
+func fetch(w wire, id [16]byte, version int16, isolation int8, all int32, ps []int32, offset int64, most int32) (lines []string) {
+	req := kmsg.NewPtrFetchRequest()
+	req.Version, req.IsolationLevel, req.MinBytes, req.MaxBytes, req.SessionEpoch = version, isolation, 0, all, -1
+	asked := kmsg.FetchRequestTopic{Topic: topic, TopicID: id}
+	for _, p := range ps {
+		part := kmsg.NewFetchRequestTopicPartition()
+		part.Partition, part.FetchOffset, part.PartitionMaxBytes = p, offset, most
+		asked.Partitions = append(asked.Partitions, part)
+	}
+	req.Topics = []kmsg.FetchRequestTopic{asked}
+	for _, got := range w.ask(req).(*kmsg.FetchResponse).Topics[0].Partitions {
+		aborted := "null"
+		if got.AbortedTransactions != nil {
+			aborted = "["
+			for _, a := range got.AbortedTransactions {
+				aborted += fmt.Sprintf(" %d@%d", a.ProducerID, a.FirstOffset)
+			}
+			aborted += " ]"
+		}
+		lines = append(lines, fmt.Sprintf("fetch v%d isolation %d partition %d offset %d at most %d of %d: code %d start %d high %d stable %d aborted %s, %d bytes %08x",
+			version, isolation, got.Partition, offset, most, all, got.ErrorCode, got.LogStartOffset, got.HighWatermark, got.LastStableOffset, aborted,
+			len(got.RecordBatches), crc32.ChecksumIEEE(got.RecordBatches)))
+	}
+	return lines
+}
+
+// committed reads the topic with franz-go, as a consumer of committed records, up to where those end.
+func committed(ctx context.Context, t *testing.T, addr string) (lines []string) {
+	t.Helper()
+	w := dial(t, addr)
+	from, ends := map[int32]kgo.Offset{}, map[int32]int64{}
+	for p := range int32(partitions) {
+		from[p] = kgo.NewOffset().AtStart()
+		_, ends[p] = latest(w, p, 1, -1)
+	}
+	for p := range int32(partitions) {
+		c, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
+			kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {p: from[p]}}))
+		must(t, err)
+		for at := int64(0); at < ends[p]; {
+			f := c.PollFetches(ctx)
+			must(t, f.Err())
+			for _, r := range f.Records() {
+				lines = append(lines, fmt.Sprintf("partition %d offset %d %d %s %08x control %v", r.Partition, r.Offset, r.Timestamp.UnixMilli(), r.Key,
+					crc32.ChecksumIEEE(r.Value), r.Attrs.IsControl()))
+				at = r.Offset + 1
+			}
+		}
+		c.Close()
+	}
+	return lines
+}
+
+// sameIndexes holds the transaction indexes that zurau leaves against those that Kafka left.
+func sameIndexes(t *testing.T, kafka, zurau string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(kafka, topic+"-*", "*.txnindex"))
+	must(t, err)
+	if len(files) < partitions {
+		t.Fatalf("%d transaction indexes", len(files))
+	}
+	for _, f := range files {
+		want, err := os.ReadFile(f)
+		must(t, err)
+		got, err := os.ReadFile(filepath.Join(zurau, filepath.Base(filepath.Dir(f)), filepath.Base(f)))
+		must(t, err)
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: Kafka left %x, zurau %x", f, want, got)
+		}
+	}
+}
+
+func TestZurauAnswersFromKafkasDirectoryWhatKafkaAnswered(t *testing.T) {
+	k, ctx := newKafka(t), deadline(t)
+	k.up(t)
+	fill(ctx, t, k.addr)
+	said, read := answers(t, k.addr), committed(ctx, t, k.addr)
+	for _, end := range []string{"kill", "down"} {
+		k.run(t, end, k.dir)
+		again := k.copied(t)
+		b := broker.Start(t, broker.Options{Dir: again.data()})
+		for _, start := range []string{"first start", "a kill", "an orderly stop"} {
+			switch start {
+			case "a kill":
+				b.Kill(t)
+				b.Start(t)
+			case "an orderly stop":
+				b.Stop(t)
+				b.Start(t)
+			}
+			if d := differences(answers(t, b.Addr), said); d != "" {
+				t.Errorf("kafka %s, %s:\n%s", end, start, d)
+			}
+			if d := differences(committed(ctx, t, b.Addr), read); d != "" {
+				t.Errorf("kafka %s, %s, read by franz-go:\n%s", end, start, d)
+			}
+		}
+		b.Stop(t)
+		sameIndexes(t, k.data(), again.data())
+		again.up(t) // Kafka goes on from what zurau leaves
+		if d := differences(answers(t, again.addr), said); d != "" {
+			t.Errorf("kafka %s, zurau, kafka:\n%s", end, d)
+		}
+		again.run(t, "down", again.dir)
+		if end == "kill" {
+			k.up(t) // for the orderly stop
+		}
+	}
+	t.Logf("%d answers, %d committed records", len(said), len(read))
+}
