@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/zurau/zurau/tests/raw"
 )
 
 func TestMain(m *testing.M) {
@@ -18,11 +20,7 @@ func TestMain(m *testing.M) {
 		benchServer()
 		return
 	}
-	// gnet's worker pool belongs to the process and outlives every server.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"),
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"))
+	goleak.VerifyTestMain(m, raw.Leaks()...)
 }
 
 // handler is a Handler made of functions. A nil onFrame echoes.

@@ -5,8 +5,6 @@ import (
 	"net"
 	"runtime"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Listener is an address to listen on.
@@ -46,7 +44,7 @@ type Options struct {
 	// At it, reading stops; so one connection holds at most this and one frame. Default 16 MiB.
 	MaxPendingBytes int
 	// Memory bounds the same for all connections together, frames that are still arriving included, in bytes. At it,
-	// connections wait for their turn. Default: a quarter of the machine's memory.
+	// connections wait for their turn. Default 1 GiB.
 	Memory int64
 
 	// InlineFile is the largest file range in bytes that is sent by whoever completes the answer, if it is in the page
@@ -79,20 +77,9 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.InlineFile, 256<<10)
 	orDefault(&o.DiskReads, 64)
 	orDefault(&o.ReadBuffer, 256<<10)
-	if o.Memory == 0 {
-		o.Memory = machineMemory() / 4
-	}
+	orDefault(&o.Memory, 1<<30)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
-}
-
-// machineMemory is the machine's memory in bytes, or 1 GiB where the kernel does not say.
-func machineMemory() int64 {
-	var si unix.Sysinfo_t
-	if unix.Sysinfo(&si) != nil || si.Totalram == 0 {
-		return 1 << 30
-	}
-	return int64(si.Totalram) * int64(si.Unit)
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/zurau/zurau/tests/raw"
 )
 
 // served lists the APIs that a broker says it serves.
@@ -107,7 +109,7 @@ func sendAndEnd(addr string, b []byte) error {
 	var buf [4096]byte
 	for {
 		if _, err := c.Read(buf[:]); err != nil {
-			if closed(err) {
+			if raw.Closed(err) {
 				return nil
 			}
 			return err
@@ -123,7 +125,7 @@ func TestRequestsOfNonsenseAreAnswered(t *testing.T) {
 		for version := k.MinVersion; version <= k.MaxVersion; version++ {
 			one := b.dial()
 			one.send(sample(k.ApiKey, version))
-			if _, err := one.read(); err != nil && !closed(err) {
+			if _, err := one.read(); err != nil && !raw.Closed(err) {
 				t.Errorf("%s version %d: %v", kmsg.NameForKey(k.ApiKey), version, err)
 			}
 			one.Close()

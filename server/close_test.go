@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/zurau/zurau/tests/inprocess"
+	"github.com/zurau/zurau/tests/raw"
 )
 
 func joinRequest(group, member string) *kmsg.JoinGroupRequest {
@@ -55,7 +58,7 @@ func TestCloseAnswersThoseWhoWaitAtOnce(t *testing.T) {
 	if got := receive[*kmsg.JoinGroupResponse](second, join); got.ErrorCode != 15 && got.ErrorCode != 16 {
 		t.Errorf("the join: error %d, want COORDINATOR_NOT_AVAILABLE or NOT_COORDINATOR", got.ErrorCode)
 	}
-	if _, err := fetcher.read(); !closed(err) {
+	if _, err := fetcher.read(); !raw.Closed(err) {
 		t.Errorf("after the stop: %v", err)
 	}
 }
@@ -105,9 +108,9 @@ func TestCloseAnswersWhatWasAccepted(t *testing.T) {
 
 // A client that takes no answers cannot keep the broker from stopping.
 func TestCloseEndsWithItsContext(t *testing.T) {
-	b := &broker{t: t, dir: t.TempDir(), log: new(lockedBuffer)}
+	b := &broker{t: t, dir: t.TempDir(), log: new(raw.Log)}
 	var err error
-	if b.Server, err = try(t.Context(), b.dir, b.log); err != nil {
+	if b.Server, err = inprocess.Try(t.Context(), b.dir, b.log); err != nil {
 		t.Fatal(err)
 	}
 	c := b.dial()

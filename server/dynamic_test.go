@@ -5,6 +5,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/zurau/zurau/tests/raw"
 )
 
 // set changes a key of the broker (name "1") or of all brokers (""), and returns the code. null takes the key back.
@@ -38,7 +40,7 @@ func (c client) alive() bool {
 	// Of a connection that is closed at once even the writing may fail.
 	_, _ = c.Write(kmsg.NewRequestFormatter().AppendRequest(nil, &kmsg.ApiVersionsRequest{}, 7))
 	_, err := c.read()
-	if err != nil && !closed(err) {
+	if err != nil && !raw.Closed(err) {
 		c.t.Fatal(err)
 	}
 	return err == nil

@@ -8,6 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/sys/unix"
+
+	"github.com/zurau/zurau/tests/inprocess"
+	"github.com/zurau/zurau/tests/raw"
 )
 
 // writesFail has every write to a file fail from now on, in the whole process, until it is called again.
@@ -28,9 +31,9 @@ func writesFail(t *testing.T) (again func()) {
 
 // Whoever started the broker hears of it, and decides when it is closed: until then what is flushed is served.
 func TestAFailedDirectoryEndsTheBrokerAndIsServedUntilClose(t *testing.T) {
-	b := &broker{t: t, dir: t.TempDir(), log: new(lockedBuffer)}
+	b := &broker{t: t, dir: t.TempDir(), log: new(raw.Log)}
 	var err error
-	if b.Server, err = try(t.Context(), b.dir, b.log); err != nil {
+	if b.Server, err = inprocess.Try(t.Context(), b.dir, b.log); err != nil {
 		t.Fatal(err)
 	}
 	c := b.dial()

@@ -20,6 +20,8 @@ import (
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/tests/inprocess"
+	"github.com/zurau/zurau/tests/raw"
 )
 
 // kafkaDirectory unpacks a directory that Apache Kafka 4.4 wrote.
@@ -236,7 +238,7 @@ func TestADirectoryThatKafkaHasLockedIsRefusedAndOursIsLockedAgainstKafka(t *tes
 	}
 	f, err := kafka()
 	must(t, err)
-	if s, err := try(t.Context(), dir, new(lockedBuffer)); err == nil || !strings.Contains(err.Error(), "Apache Kafka or another process") {
+	if s, err := inprocess.Try(t.Context(), dir, new(raw.Log)); err == nil || !strings.Contains(err.Error(), "Apache Kafka or another process") {
 		t.Fatalf("beside Kafka: %v, %v", s, err)
 	}
 	must(t, f.Close())

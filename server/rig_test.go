@@ -1,15 +1,8 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
-	"errors"
-	"io"
-	"log/slog"
 	"net"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,42 +11,25 @@ import (
 
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/server"
-	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/tests/inprocess"
+	"github.com/zurau/zurau/tests/raw"
 )
 
-func TestMain(m *testing.M) {
-	// The goroutine pool that gnet brings along keeps these.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"),
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, raw.Leaks()...) }
 
 // A broker is one broker in this process.
 type broker struct {
 	t   testing.TB
 	dir string
-	log *lockedBuffer
+	log *raw.Log
 	*server.Server
-}
-
-// try starts a broker on a directory, on a free port, with settings as KEY=VALUE.
-func try(ctx context.Context, dir string, log io.Writer, set ...string) (*server.Server, error) {
-	static, err := config.Load(config.Options{
-		Set:   append([]string{"group.initial.rebalance.delay.ms=0"}, set...),
-		Flags: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": dir},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return server.Start(ctx, server.Options{Config: static, Logger: slog.New(slog.NewTextHandler(log, nil))})
 }
 
 func start(t testing.TB, dir string, set ...string) *broker {
 	t.Helper()
-	b := &broker{t: t, dir: dir, log: new(lockedBuffer)}
+	b := &broker{t: t, dir: dir, log: new(raw.Log)}
 	var err error
-	if b.Server, err = try(context.Background(), dir, b.log, set...); err != nil {
+	if b.Server, err = inprocess.Try(context.Background(), dir, b.log, set...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.stop)
@@ -61,13 +37,7 @@ func start(t testing.TB, dir string, set ...string) *broker {
 }
 
 // stop stops the broker in order. Twice is once.
-func (b *broker) stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	if err := b.Close(ctx); err != nil {
-		b.t.Error(err)
-	}
-}
+func (b *broker) stop() { inprocess.Stop(b.t, b.Server) }
 
 // A client is a connection to a broker.
 type client struct {
@@ -77,67 +47,31 @@ type client struct {
 
 func (b *broker) dial() client {
 	b.t.Helper()
-	c := dial(b.t, b.Server)
-	b.t.Cleanup(func() { c.Close() })
-	return c
+	return dial(b.t, b.Server)
 }
 
 func dial(t testing.TB, s *server.Server) client {
 	t.Helper()
-	c, err := net.Dial("tcp", s.Addrs()[0].String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.SetDeadline(time.Now().Add(30 * time.Second)) // a test that hangs says where
-	return client{t, c}
+	return client{t, raw.Dial(t, s.Addrs()[0].String())}
 }
 
 func (c client) send(req kmsg.Request) {
 	c.t.Helper()
-	if _, err := c.Write(kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)); err != nil {
-		c.t.Fatal(err)
-	}
+	raw.Send(c.t, c, req)
 }
 
-// receive returns the answer to a request.
 func receive[T kmsg.Response](c client, req kmsg.Request) T {
 	c.t.Helper()
-	b, err := c.read()
-	if err != nil {
-		c.t.Fatalf("%s: %v", kmsg.NameForKey(req.Key()), err)
-	}
-	b = b[4:]
-	if req.IsFlexible() && req.Key() != 18 {
-		b = b[1:]
-	}
-	resp := req.ResponseKind()
-	resp.SetVersion(req.GetVersion())
-	if err := resp.ReadFrom(b); err != nil {
-		c.t.Fatalf("%s: %v", kmsg.NameForKey(req.Key()), err)
-	}
-	return resp.(T)
+	return raw.Receive[T](c.t, c, req)
 }
 
 func ask[T kmsg.Response](c client, req kmsg.Request) T {
 	c.t.Helper()
-	c.send(req)
-	return receive[T](c, req)
+	return raw.Ask[T](c.t, c, req)
 }
 
 // read returns the next answer, without its size.
-func (c client) read() ([]byte, error) {
-	var size [4]byte
-	if _, err := io.ReadFull(c, size[:]); err != nil {
-		return nil, err
-	}
-	b := make([]byte, binary.BigEndian.Uint32(size[:]))
-	_, err := io.ReadFull(c, b)
-	return b, err
-}
-
-func closed(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}
+func (c client) read() ([]byte, error) { return raw.Frame(c) }
 
 // create makes a topic of n partitions; configs are keys and values in turn. It returns the topic's id.
 func (c client) create(name string, n int32, configs ...string) [16]byte {
@@ -210,22 +144,4 @@ func (c client) values(topic string) (all []string) {
 		rest = next
 	}
 	return all
-}
-
-// lockedBuffer is a log that is written to from everywhere.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

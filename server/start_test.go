@@ -15,6 +15,8 @@ import (
 
 	"github.com/zurau/zurau/server"
 	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/tests/inprocess"
+	"github.com/zurau/zurau/tests/raw"
 )
 
 func TestSeveralBrokersRunInOneProcess(t *testing.T) {
@@ -80,7 +82,7 @@ func TestAnUnsupportedConfigurationIsRefused(t *testing.T) {
 		"advertised.listeners=PLAINTEXT://[::]:1": "advertised.listeners",
 	} {
 		dir := t.TempDir()
-		s, err := try(t.Context(), dir, new(lockedBuffer), set)
+		s, err := inprocess.Try(t.Context(), dir, new(raw.Log), set)
 		if err == nil {
 			s.Close(t.Context())
 			t.Errorf("%s was taken", set)
@@ -127,7 +129,7 @@ func TestADirectoryOfAnotherNodeIsRefused(t *testing.T) {
 	b := start(t, dir, "node.id=1")
 	b.dial().create("t", 1)
 	b.stop()
-	_, err := try(t.Context(), dir, new(lockedBuffer), "node.id=2")
+	_, err := inprocess.Try(t.Context(), dir, new(raw.Log), "node.id=2")
 	if err == nil || !strings.Contains(err.Error(), "of node.id 1, and this broker is 2") {
 		t.Fatalf("node 2 on the directory of node 1: %v", err)
 	}
@@ -136,7 +138,7 @@ func TestADirectoryOfAnotherNodeIsRefused(t *testing.T) {
 
 func TestADirectoryInUseIsRefused(t *testing.T) {
 	b := start(t, t.TempDir())
-	s, err := try(t.Context(), b.dir, new(lockedBuffer))
+	s, err := inprocess.Try(t.Context(), b.dir, new(raw.Log))
 	if err == nil {
 		s.Close(t.Context())
 		t.Fatal("two brokers in one directory")
@@ -162,7 +164,7 @@ func TestADirectoryThatLostItsMetadataIsRefused(t *testing.T) {
 		}
 	}
 	for range 2 { // not the first time alone
-		_, err = try(t.Context(), dir, new(lockedBuffer))
+		_, err = inprocess.Try(t.Context(), dir, new(raw.Log))
 		if err == nil || !strings.Contains(err.Error(), "is of cluster "+b.ClusterID()) {
 			t.Fatalf("a directory without its metadata: %v", err)
 		}
@@ -182,12 +184,12 @@ func TestADirectoryThatLostItsMetadataIsRefused(t *testing.T) {
 func TestAFailedStartLeavesNothingRunning(t *testing.T) {
 	b := start(t, t.TempDir())
 	dir := t.TempDir()
-	if _, err := try(t.Context(), dir, new(lockedBuffer), "listeners=PLAINTEXT://"+b.Addrs()[0].String()); err == nil {
+	if _, err := inprocess.Try(t.Context(), dir, new(raw.Log), "listeners=PLAINTEXT://"+b.Addrs()[0].String()); err == nil {
 		t.Fatal("two brokers on one port")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := try(ended, dir, new(lockedBuffer)); !errors.Is(err, context.Canceled) {
+	if _, err := inprocess.Try(ended, dir, new(raw.Log)); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a start that was given up: %v", err)
 	}
 	start(t, dir).dial().create("t", 1) // the directory is free; goroutines are TestMain's

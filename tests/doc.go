@@ -3,6 +3,8 @@
 //
 //	house        the arrows between the rooms, and the pages at the root, are as they say
 //	broker       a zurau process for a test: built, started, killed, started again (not a test by itself)
+//	inprocess    a broker in the test's own process (likewise)
+//	raw          connections that say what they like, and other things that tests share (likewise)
 //	clients      franz-go, sarama and kafka-go against a zurau process
 //	kill         a zurau process that is killed while it is written to
 //	directories  log directories go from Apache Kafka to zurau and back

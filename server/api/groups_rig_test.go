@@ -1,16 +1,11 @@
 package api_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +13,8 @@ import (
 
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/server"
-	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/tests/inprocess"
+	"github.com/zurau/zurau/tests/raw"
 )
 
 // A groupRig is a whole broker in this process and one connection to it.
@@ -28,13 +24,13 @@ type groupRig struct {
 	set    []string
 	server *server.Server
 	conn   net.Conn
-	log    *lockedBuffer
+	log    *raw.Log
 }
 
 // newGroupRig starts a broker on an empty directory.
 func newGroupRig(t *testing.T, set ...string) *groupRig {
 	t.Helper()
-	r := &groupRig{t: t, dir: t.TempDir(), set: append([]string{"group.initial.rebalance.delay.ms=0"}, set...), log: new(lockedBuffer)}
+	r := &groupRig{t: t, dir: t.TempDir(), set: set, log: new(raw.Log)}
 	r.start()
 	t.Cleanup(r.stop)
 	return r
@@ -42,11 +38,8 @@ func newGroupRig(t *testing.T, set ...string) *groupRig {
 
 func (r *groupRig) start() {
 	r.t.Helper()
-	static, err := config.Load(config.Options{Set: r.set, Flags: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": r.dir}})
-	if err == nil {
-		r.server, err = server.Start(context.Background(), server.Options{Config: static, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
-	}
-	if err != nil {
+	var err error
+	if r.server, err = inprocess.Try(context.Background(), r.dir, r.log, r.set...); err != nil {
 		r.t.Fatal(err)
 	}
 	r.conn = r.dial()
@@ -58,11 +51,7 @@ func (r *groupRig) stop() {
 		return
 	}
 	r.conn.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	if err := r.server.Close(ctx); err != nil {
-		r.t.Error(err)
-	}
+	inprocess.Stop(r.t, r.server)
 	r.server = nil
 }
 
@@ -74,12 +63,7 @@ func (r *groupRig) restart() {
 
 func (r *groupRig) dial() net.Conn {
 	r.t.Helper()
-	c, err := net.Dial("tcp", r.server.Addrs()[0].String())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() { c.Close() })
-	return c
+	return raw.Dial(r.t, r.server.Addrs()[0].String())
 }
 
 // ask sends a request and returns its answer. While groups are being loaded it asks again, as clients do.
@@ -112,38 +96,15 @@ func codeOf(resp kmsg.Response) int16 {
 
 func exchange[T kmsg.Response](r *groupRig, c net.Conn, req kmsg.Request) T {
 	r.t.Helper()
-	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)
-	b, err := roundTrip(c, frame)
-	if err != nil {
-		r.t.Fatalf("%s: %v", kmsg.NameForKey(req.Key()), err)
-	}
-	b = b[4:]
-	if req.IsFlexible() {
-		b = b[1:]
-	}
-	resp := req.ResponseKind()
-	resp.SetVersion(req.GetVersion())
-	if err := resp.ReadFrom(b); err != nil {
-		r.t.Fatalf("%s: %v", kmsg.NameForKey(req.Key()), err)
-	}
-	return resp.(T)
+	return raw.Ask[T](r.t, c, req)
 }
 
 // roundTrip sends a frame and returns the answer's frame without its size.
 func roundTrip(c net.Conn, frame []byte) ([]byte, error) {
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil { // a test that hangs says where
+	if err := raw.Write(c, frame); err != nil {
 		return nil, err
 	}
-	if _, err := c.Write(frame); err != nil {
-		return nil, err
-	}
-	var size [4]byte
-	if _, err := io.ReadFull(c, size[:]); err != nil {
-		return nil, err
-	}
-	b := make([]byte, binary.BigEndian.Uint32(size[:]))
-	_, err := io.ReadFull(c, b)
-	return b, err
+	return raw.Frame(c)
 }
 
 // create makes a topic of one partition.
@@ -272,22 +233,4 @@ func same[T any](t *testing.T, what string, got, want T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
-}
-
-// lockedBuffer is a log that is written to from everywhere.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -4,12 +4,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/zurau/zurau/tests/raw"
 )
 
-func TestMain(m *testing.M) {
-	// The goroutine pool that gnet brings along keeps these.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"),
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, raw.Leaks()...) }

@@ -7,13 +7,12 @@ import (
 	"io"
 	"net"
 	"reflect"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/tests/raw"
 )
 
 // What tests of Produce and Fetch share, on top of groupRig.
@@ -159,44 +158,18 @@ func sealed(b []byte) []byte {
 	return b
 }
 
-// wantClosed checks that the broker closes a connection without an answer.
 func wantClosed(t *testing.T, what string, c net.Conn) {
 	t.Helper()
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	var b [1]byte
-	if n, err := c.Read(b[:]); n > 0 || !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("%s: want a closed connection, got %x, %v", what, b[:n], err)
-	}
+	raw.WantClosed(t, what, c)
 }
 
 func send(t *testing.T, c net.Conn, req kmsg.Request) {
 	t.Helper()
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	if _, err := c.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)); err != nil {
-		t.Fatal(err)
-	}
+	raw.Send(t, c, req)
 }
 
 // receive returns the answer to a request that was sent.
 func receive[T kmsg.Response](t *testing.T, c net.Conn, req kmsg.Request) T {
 	t.Helper()
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	var size [4]byte
-	if _, err := io.ReadFull(c, size[:]); err != nil {
-		t.Fatalf("%s: %v", kmsg.NameForKey(req.Key()), err)
-	}
-	b := make([]byte, binary.BigEndian.Uint32(size[:]))
-	if _, err := io.ReadFull(c, b); err != nil {
-		t.Fatal(err)
-	}
-	b = b[4:]
-	if req.IsFlexible() {
-		b = b[1:]
-	}
-	resp := req.ResponseKind()
-	resp.SetVersion(req.GetVersion())
-	if err := resp.ReadFrom(b); err != nil {
-		t.Fatalf("%s: %v", kmsg.NameForKey(req.Key()), err)
-	}
-	return resp.(T)
+	return raw.Receive[T](t, c, req)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/zurau/zurau/tests/raw"
 )
 
 // Rows of the list of bad inputs that this layer can show: 5 to 8.
@@ -234,10 +236,10 @@ func TestGarbageAtTheFrontDoorClosesTheConnection(t *testing.T) {
 		"size -2^31":              {0x80, 0, 0, 0},
 		"size 0":                  {0, 0, 0, 0},
 		"size 1":                  {0, 0, 0, 1, 0},
-		"2^31-1 topics":           sized(binary.BigEndian.AppendUint32(frameHeader(3, 1, 1), math.MaxInt32)),
-		"2^32-2 topics":           sized(append(frameHeader(3, 9, 1), 0, 0xff, 0xff, 0xff, 0xff, 0xf)),
-		"a count of 10 bytes":     sized(append(append(frameHeader(3, 9, 1), 0), bytes.Repeat([]byte{0xff}, 10)...)),
-		"2^31 tags behind a body": sized(append(frameHeader(3, 9, 1), 0, 1, 0, 0, 0, 0x80, 0x80, 0x80, 0x80, 8)),
+		"2^31-1 topics":           raw.Sized(binary.BigEndian.AppendUint32(frameHeader(3, 1, 1), math.MaxInt32)),
+		"2^32-2 topics":           raw.Sized(append(frameHeader(3, 9, 1), 0, 0xff, 0xff, 0xff, 0xff, 0xf)),
+		"a count of 10 bytes":     raw.Sized(append(append(frameHeader(3, 9, 1), 0), bytes.Repeat([]byte{0xff}, 10)...)),
+		"2^31 tags behind a body": raw.Sized(append(frameHeader(3, 9, 1), 0, 1, 0, 0, 0, 0x80, 0x80, 0x80, 0x80, 8)),
 	} {
 		c := r.dial()
 		var err error
@@ -246,7 +248,7 @@ func TestGarbageAtTheFrontDoorClosesTheConnection(t *testing.T) {
 				c.wantClosed(name)
 			}
 		})
-		if err != nil && !closed(err) {
+		if err != nil && !raw.Closed(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if grown > 10<<20 {

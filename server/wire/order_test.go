@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/zurau/zurau/netio"
+	"github.com/zurau/zurau/tests/raw"
 )
 
 const (
@@ -219,7 +220,7 @@ func TestStartsAndAnswersKeepTheirOrder(t *testing.T) {
 	go func() {
 		for i := range int32(n) {
 			f := append(frameHeader(kinds[rnd.IntN(len(kinds))], 0, i), byte(rnd.Uint32()))
-			if _, err := c.Write(sized(f)); err != nil {
+			if _, err := c.Write(raw.Sized(f)); err != nil {
 				return
 			}
 		}
@@ -251,7 +252,7 @@ func TestAClientThatNeverReadsIsHeldBack(t *testing.T) {
 	c := r.dial()
 	go func() {
 		for i := range int32(requests) {
-			if _, err := c.Write(sized(frameHeader(0, 0, i))); err != nil {
+			if _, err := c.Write(raw.Sized(frameHeader(0, 0, i))); err != nil {
 				return
 			}
 		}

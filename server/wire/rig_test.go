@@ -1,15 +1,10 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
-	"log/slog"
 	"net"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,21 +12,16 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/zurau/zurau/netio"
+	"github.com/zurau/zurau/tests/raw"
 )
 
-func TestMain(m *testing.M) {
-	// The goroutine pool that gnet brings along keeps these.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"),
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, raw.Leaks()...) }
 
 // A rig is a server of a table, and a log of what it said.
 type rig struct {
 	t   *testing.T
 	net *netio.Server
-	log *lockedBuffer
+	log *raw.Log
 }
 
 func newRig(t *testing.T, handlers ...Handler) *rig {
@@ -40,8 +30,8 @@ func newRig(t *testing.T, handlers ...Handler) *rig {
 
 func newRigWith(t *testing.T, o netio.Options, handlers ...Handler) *rig {
 	t.Helper()
-	r := &rig{t: t, log: new(lockedBuffer)}
-	log := slog.New(slog.NewTextHandler(r.log, nil))
+	r := &rig{t: t, log: new(raw.Log)}
+	log := r.log.Logger()
 	o.Loops, o.Logger = 1, log
 	o.Listeners = []netio.Listener{{Name: "PLAINTEXT", Addr: "127.0.0.1:0"}}
 	s, err := netio.Start(o, &Server{Table: NewTable(handlers...), Log: log})
@@ -67,13 +57,7 @@ type client struct {
 
 func (r *rig) dial() client {
 	r.t.Helper()
-	c, err := net.Dial("tcp", r.net.Addr()[0].String())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(30 * time.Second)) // a test that hangs says where
-	return client{r.t, c}
+	return client{r.t, raw.Dial(r.t, r.net.Addr()[0].String())}
 }
 
 // header is a request's start up to the client id, which is null.
@@ -84,18 +68,13 @@ func frameHeader(key, version int16, correlation int32) []byte {
 	return append(b, 0xff, 0xff)
 }
 
-// sized puts a frame's size before it.
-func sized(frame []byte) []byte {
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...)
-}
-
 func (c client) send(frames ...[]byte) {
 	c.t.Helper()
 	var b []byte
 	for _, f := range frames {
-		b = append(b, sized(f)...)
+		b = append(b, raw.Sized(f)...)
 	}
-	if _, err := c.Write(b); err != nil {
+	if err := raw.Write(c, b); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -110,26 +89,12 @@ func (c client) receive() (int32, []byte) {
 	return int32(binary.BigEndian.Uint32(b)), b[4:]
 }
 
-func (c client) read() ([]byte, error) {
-	var size [4]byte
-	if _, err := io.ReadFull(c, size[:]); err != nil {
-		return nil, err
-	}
-	b := make([]byte, binary.BigEndian.Uint32(size[:]))
-	_, err := io.ReadFull(c, b)
-	return b, err
-}
+func (c client) read() ([]byte, error) { return raw.Frame(c) }
 
 // wantClosed checks that the server closes the connection, and says nothing before.
 func (c client) wantClosed(what string) {
 	c.t.Helper()
-	if b, err := c.read(); err == nil || !closed(err) {
-		c.t.Fatalf("%s: want a closed connection, got %x, %v", what, b, err)
-	}
-}
-
-func closed(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	raw.WantClosed(c.t, what, c)
 }
 
 // ask sends an ApiVersions request of version 0, and checks that it is answered: the connection lives.
@@ -168,22 +133,4 @@ func answer(r *Request) {
 	h := GetHead()
 	h.B = r.AppendHeader(h.B)
 	r.Send(netio.Response{Head: h.B, Release: h.Release})
-}
-
-// lockedBuffer is a log that is written to from everywhere.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -58,7 +58,7 @@ func Start(t testing.TB, o Options) *Broker {
 // Start starts a broker that was stopped or killed, on its directory and address.
 func (b *Broker) Start(t testing.TB) {
 	t.Helper()
-	if err := b.start(binary(t)); err != nil {
+	if err := b.start(Binary(t)); err != nil {
 		t.Fatalf("zurau serve: %v\n%s", err, b.log.String())
 	}
 }
@@ -116,6 +116,14 @@ func (b *Broker) end(sig syscall.Signal) error {
 	err := b.cmd.Wait()
 	b.cmd = nil
 	return err
+}
+
+// Wait waits until the process has ended by itself, and returns its exit status.
+func (b *Broker) Wait() int {
+	_ = b.cmd.Wait() // the status says it all
+	code := b.cmd.ProcessState.ExitCode()
+	b.cmd = nil
+	return code
 }
 
 // Pid returns the process id.

@@ -17,8 +17,8 @@ var built struct {
 	err  error
 }
 
-// binary returns the zurau binary to test, and builds it once for each test process.
-func binary(t testing.TB) string {
+// Binary returns the zurau binary to test, and builds it once for each test process.
+func Binary(t testing.TB) string {
 	t.Helper()
 	built.once.Do(func() {
 		if built.file = os.Getenv("ZURAU_BINARY"); built.file != "" {
@@ -51,7 +51,7 @@ func Main(m *testing.M) int {
 // Run runs a zurau command to its end and returns its standard output. The test fails if the command does.
 func Run(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(binary(t), args...)
+	cmd := exec.Command(Binary(t), args...)
 	out, err := cmd.Output()
 	if err != nil {
 		var stderr []byte

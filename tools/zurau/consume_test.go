@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/zurau/zurau/engine/record"
+	proc "github.com/zurau/zurau/tests/broker"
 )
 
 func TestPlacesSayWhatIsPrinted(t *testing.T) {
@@ -117,7 +118,7 @@ func TestAReaderThatGoesAwayEndsConsumeQuietly(t *testing.T) {
 	b := serve(t, t.TempDir())
 	b.give(string(lines(20_000)), "produce t")
 	for _, flags := range []string{"", "--group g"} {
-		cmd := exec.Command(program, append([]string{"consume", "t", "-b", b.addr}, strings.Fields(flags)...)...)
+		cmd := exec.Command(proc.Binary(t), append([]string{"consume", "t", "-b", b.addr}, strings.Fields(flags)...)...)
 		out, err := cmd.StdoutPipe()
 		must(t, err)
 		var said strings.Builder
@@ -185,7 +186,7 @@ func TestTheEndIsSeenBehindRecordsThatCompactionRemoved(t *testing.T) {
 func TestAnInterruptedConsumeHasDoneItsWork(t *testing.T) {
 	b := serve(t, t.TempDir())
 	b.give("1\n2\n", "produce t")
-	cmd := exec.Command(program, "consume", "t", "--group", "g", "-b", b.addr)
+	cmd := exec.Command(proc.Binary(t), "consume", "t", "--group", "g", "-b", b.addr)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())

@@ -1,91 +1,42 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	proc "github.com/zurau/zurau/tests/broker"
 )
 
-// program is the zurau under test: built once, run as a process of its own like a user's.
-var program string
-
-// long asks for the sizes that the README promises: a million lines and 300 MB.
-var long = os.Getenv("ZURAU_LONG") != ""
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "zurau-test")
-	if err == nil {
-		program = filepath.Join(dir, "zurau")
-		var out []byte
-		if out, err = exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-			err = fmt.Errorf("go build: %w: %s", err, out)
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(proc.Main(m)) }
 
 // broker is a running zurau serve.
 type broker struct {
+	*proc.Broker
 	t    *testing.T
 	addr string
 	dir  string
-	cmd  *exec.Cmd
-	log  *bytes.Buffer
-	done chan error
 }
 
 // serve starts a broker on a directory and returns when it is ready.
 func serve(t *testing.T, dir string) *broker {
 	t.Helper()
-	b := &broker{t: t, dir: dir, log: new(bytes.Buffer), done: make(chan error, 1)}
-	b.cmd = exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--data", dir,
-		"--set", "group.initial.rebalance.delay.ms=0") // else a first member waits 3 s for others
-	b.cmd.Stderr = b.log
-	stdout, err := b.cmd.StdoutPipe()
-	must(t, err)
-	must(t, b.cmd.Start())
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil || !strings.HasPrefix(line, "ready ") {
-		b.cmd.Process.Kill()
-		b.cmd.Wait()
-		t.Fatalf("the broker said %q, %v, and logged:\n%s", line, err, b.log)
-	}
-	b.addr = strings.TrimSpace(strings.TrimPrefix(line, "ready "))
-	go func() { b.done <- b.cmd.Wait() }()
-	t.Cleanup(b.kill)
-	return b
+	b := proc.Start(t, proc.Options{Dir: dir, Set: []string{"group.initial.rebalance.delay.ms=0"}}) // else a first member waits 3 s for others
+	return &broker{Broker: b, t: t, addr: b.Addr, dir: dir}
 }
 
 // stop stops the broker in order.
 func (b *broker) stop() {
 	b.t.Helper()
-	must(b.t, b.cmd.Process.Signal(syscall.SIGTERM))
-	if err := <-b.done; err != nil {
-		b.t.Fatalf("the broker stopped with %v and logged:\n%s", err, b.log)
-	}
-	b.done <- nil
+	b.Stop(b.t)
 }
 
-// kill stops the broker at once, if it runs.
-func (b *broker) kill() {
-	_ = b.cmd.Process.Kill()
-	<-b.done
-	b.done <- nil
-}
+// kill stops the broker at once.
+func (b *broker) kill() { b.Kill(b.t) }
 
 // result is what a command did.
 type result struct {
@@ -96,7 +47,7 @@ type result struct {
 // zurau runs a command with the words of a line, then more arguments.
 func zurau(t *testing.T, in io.Reader, words string, more ...string) result {
 	t.Helper()
-	cmd := exec.Command(program, append(strings.Fields(words), more...)...)
+	cmd := exec.Command(proc.Binary(t), append(strings.Fields(words), more...)...)
 	var out, errors bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &errors
 	watch := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })

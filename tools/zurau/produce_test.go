@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	proc "github.com/zurau/zurau/tests/broker"
 )
 
 func TestErrorsOfProduceSayWhichLineAndHowMuchIsThere(t *testing.T) {
@@ -34,7 +36,7 @@ func TestARecordThatTheBrokerRefusesIsTold(t *testing.T) {
 func TestAnInterruptedProduceSendsWhatItHasRead(t *testing.T) {
 	b := serve(t, t.TempDir())
 	b.do("topic create t")
-	cmd := exec.Command(program, "produce", "t", "-b", b.addr)
+	cmd := exec.Command(proc.Binary(t), "produce", "t", "-b", b.addr)
 	in, err := cmd.StdinPipe()
 	must(t, err)
 	var said bytes.Buffer

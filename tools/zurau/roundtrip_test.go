@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	proc "github.com/zurau/zurau/tests/broker"
 )
 
 // lines returns a file of so many lines, of which one in fifty is long.
@@ -23,7 +25,7 @@ func lines(n int) []byte {
 
 func TestLinesComeBackByteForByte(t *testing.T) {
 	n := 100_000
-	if long {
+	if proc.Long() {
 		n = 1_000_000
 	}
 	b := serve(t, t.TempDir())
@@ -40,7 +42,7 @@ func TestLinesComeBackByteForByte(t *testing.T) {
 
 func TestATarBallComesBackByteForByte(t *testing.T) {
 	n := 20_000_003
-	if long {
+	if proc.Long() {
 		n = 300_000_007
 	}
 	b := serve(t, t.TempDir())
@@ -51,7 +53,7 @@ func TestATarBallComesBackByteForByte(t *testing.T) {
 	has(t, b.do("produce backup --record-bytes 1000000 --json", in), fmt.Sprintf(`"records":%d,"bytes":%d,`, n/1_000_000+1, n))
 	f, err := os.Create(out)
 	must(t, err)
-	cmd := exec.Command(program, "consume", "backup", "--raw", "--exit-at-end", "-b", b.addr)
+	cmd := exec.Command(proc.Binary(t), "consume", "backup", "--raw", "--exit-at-end", "-b", b.addr)
 	cmd.Stdout, cmd.Stderr = f, os.Stderr
 	must(t, cmd.Run())
 	must(t, f.Close())

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"os/exec"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -13,15 +11,13 @@ func TestABrokerWhoseDirectoryFailsEndsAndAStartRecovers(t *testing.T) {
 	b := serve(t, t.TempDir())
 	b.do("topic create t --config flush.messages=1")
 	b.give("acknowledged\n", "produce t")
-	must(t, unix.Prlimit(b.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{}, nil))
+	must(t, unix.Prlimit(b.Pid(), unix.RLIMIT_FSIZE, &unix.Rlimit{}, nil))
 	b.fails(exitFailed, "lost\n", "produce t --delivery-timeout 2s")
 
-	err := <-b.done
-	b.done <- nil
-	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
-		t.Fatalf("the broker ended with %v", err)
+	if code := b.Wait(); code != exitFailed {
+		t.Fatalf("the broker ended with exit status %d", code)
 	}
-	has(t, b.log.String(), "level=ERROR", "the log directory has failed", "file too large", "dmesg", "zurau: log directory "+b.dir)
+	has(t, b.Log(), "level=ERROR", "the log directory has failed", "file too large", "dmesg", "zurau: log directory "+b.dir)
 
 	b = serve(t, b.dir)
 	if got := b.do("consume t --exit-at-end"); got != "acknowledged\n" {
