@@ -44,9 +44,8 @@ type Log struct {
 	flushed atomic.Pointer[mark]
 	// cuts counts the beginnings and ends of Truncate: odd while one is at it. A read that saw it change starts again.
 	cuts atomic.Int64
-	// unstable is the transactions that readers of committed records must not read beyond, nil without any. Its owner is
-	// who holds mu.
-	unstable atomic.Pointer[unstable]
+	// txns is what readers of committed records look at.
+	txns transactions
 	// corrupt takes this log alone offline: its files are not what they were.
 	corrupt atomic.Pointer[error]
 

@@ -1,9 +1,13 @@
 package engine
 
 import (
+	"slices"
+	"sync/atomic"
+
 	"github.com/zurau/zurau/engine/index"
 	"github.com/zurau/zurau/engine/producer"
 	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/engine/segment"
 )
 
 // The read side of transactions (KIP-98). What a transaction has written is in the log at once, and readers of committed
@@ -11,7 +15,16 @@ import (
 // marker lies at or above the high watermark. Of what lies below it they are told which transactions were aborted, and
 // leave those out themselves.
 
-// unstable is where the first such transaction begins. It is replaced, never changed.
+// transactions is what readers look at of them. Both are replaced, never changed, by who holds the log's lock.
+type transactions struct {
+	// unstable is nil where no transaction keeps the last stable offset back.
+	unstable atomic.Pointer[unstable]
+	// aborted are the segments that have a transaction index, ascending; some may be gone. They are not found by the view:
+	// records may be read before their segment has a file.
+	aborted atomic.Pointer[[]*segment.Segment]
+}
+
+// unstable is where the first such transaction begins.
 type unstable struct {
 	first int64
 	// ended: one of them is no longer open, and the high watermark may have passed its marker meanwhile.
@@ -22,12 +35,12 @@ type unstable struct {
 // up to where committed records may be read. It never waits for a disk.
 func (l *Log) LastStableOffset() int64 {
 	high := l.readable().offset // before the look at what is unstable, which was noted before it was written
-	u := l.unstable.Load()
+	u := l.txns.unstable.Load()
 	if u != nil && u.ended && u.first < high {
 		l.mu.Lock()
 		l.mu.producers.HighWatermark(high)
 		l.noteUnstable()
-		u = l.unstable.Load()
+		u = l.txns.unstable.Load()
 		l.mu.Unlock()
 	}
 	if u == nil || u.first >= high {
@@ -40,11 +53,11 @@ func (l *Log) LastStableOffset() int64 {
 func (l *Log) noteUnstable() {
 	first, ok := l.mu.producers.FirstUnstableOffset()
 	ended := l.mu.producers.Awaits()
-	switch now := l.unstable.Load(); {
+	switch now := l.txns.unstable.Load(); {
 	case !ok && now != nil:
-		l.unstable.Store(nil)
+		l.txns.unstable.Store(nil)
 	case ok && (now == nil || now.first != first || now.ended != ended):
-		l.unstable.Store(&unstable{first, ended})
+		l.txns.unstable.Store(&unstable{first, ended})
 	}
 }
 
@@ -67,8 +80,30 @@ func (l *Log) noteProducer(info *record.Info, b record.Batch, last int64) {
 		if err := l.mu.active.NoteAborted(entryOf(t)); err != nil {
 			panic(err) // markers are appended in order
 		}
+		l.noteAborted(l.mu.active)
 	}
 	l.noteUnstable()
+}
+
+// noteAborted adds a segment that has a transaction index now, if it is not there. The log is locked.
+func (l *Log) noteAborted(s *segment.Segment) {
+	list := l.abortedSegments()
+	if n := len(list); n == 0 || list[n-1] != s {
+		l.setAborted(append(slices.Clone(list), s))
+	}
+}
+
+// setAborted replaces the list of segments, without those that are gone. The log is locked.
+func (l *Log) setAborted(list []*segment.Segment) {
+	list = slices.DeleteFunc(list, (*segment.Segment).Removed)
+	l.txns.aborted.Store(&list)
+}
+
+func (l *Log) abortedSegments() []*segment.Segment {
+	if p := l.txns.aborted.Load(); p != nil {
+		return *p
+	}
+	return nil
 }
 
 // entryOf returns what the transaction index has of an aborted transaction.

@@ -39,7 +39,7 @@ func (l *Log) ReadCommittedNoWait(offset int64, maxBytes int, whole bool) (Commi
 // read from the disk.
 func (l *Log) AbortedTransactions(from, to int64) ([]AbortedTxn, error) {
 	for tries := 0; ; tries++ {
-		list, err := l.aborted(l.segmentOf(from), from, to, false)
+		list, err := l.aborted(from, to, false)
 		if err == nil || tries > maxTries {
 			return list, err
 		}
@@ -97,26 +97,43 @@ func (l *Log) bound(c *Committed, offset int64, noWait bool) (*segment.Segment, 
 	case s == nil && c.Mem == nil:
 		c.Aborted = nil
 		return nil, nil
-	case s == nil:
-		s = l.segmentOf(offset)
 	}
 	if c.LastStableOffset < c.HighWatermark {
 		if err := c.end(s, noWait); err != nil {
 			return s, err
 		}
 	}
-	if !l.anyAborted(s) {
+	list := l.abortedSegments()
+	if n := len(list); n == 0 || s != nil && list[n-1].Base < s.Base {
 		return nil, nil
 	}
-	to, ok, err := s.OffsetBehind(c.Position + int64(c.Size))
+	if s == nil {
+		s = l.segmentOf(offset)
+	}
+	to, err := l.behind(s, c.Position+int64(c.Size))
 	if err != nil {
 		return s, err
 	}
-	if !ok {
-		to = l.endOf(s)
-	}
-	c.Aborted, err = l.aborted(s, offset, to, noWait)
+	c.Aborted, err = l.aborted(offset, to, noWait)
 	return nil, err
+}
+
+// behind returns an offset behind those below a position of a segment: that which Kafka takes, of the index entry there, or
+// of the next segment; or the log's end, where the segment is nil.
+func (l *Log) behind(s *segment.Segment, position int64) (int64, error) {
+	if s == nil {
+		return l.LogEndOffset(), nil
+	}
+	to, ok, err := s.OffsetBehind(position)
+	if err != nil || ok {
+		return to, err
+	}
+	for _, next := range *l.view.Load() {
+		if next.Base > s.Base {
+			return next.Base, nil
+		}
+	}
+	return l.LogEndOffset(), nil
 }
 
 // end ends the range before the batch that the last stable offset is in, if that is in its segment.
@@ -142,48 +159,36 @@ func (c *Committed) end(s *segment.Segment, noWait bool) error {
 	return err
 }
 
-// segmentOf returns the segment that an offset is in, or nil where none can be read.
-func (l *Log) segmentOf(offset int64) (s *segment.Segment) {
-	for _, next := range *l.view.Load() {
-		if s != nil && next.Base > offset {
-			break
-		}
-		s = next
+// segmentOf returns the segment that an offset is in, or nil where that is not certain: records that are in memory may be in
+// a segment that has no file yet.
+func (l *Log) segmentOf(offset int64) *segment.Segment {
+	l.mu.Lock()
+	active := l.mu.active
+	l.mu.Unlock()
+	if offset >= active.Base {
+		return active
 	}
-	return s
-}
-
-// endOf returns where the segment behind another one begins, or the log's end.
-func (l *Log) endOf(s *segment.Segment) int64 {
-	for _, next := range *l.view.Load() {
-		if next.Base > s.Base {
-			return next.Base
+	segs := *l.view.Load()
+	for i := 1; i < len(segs); i++ {
+		if segs[i].Base > offset && segs[i-1].Base <= offset {
+			return segs[i-1]
 		}
 	}
-	return l.LogEndOffset()
+	return nil
 }
 
-// anyAborted reports whether a segment from s on has a transaction index.
-func (l *Log) anyAborted(s *segment.Segment) bool {
-	for _, next := range *l.view.Load() {
-		if next.Base >= s.Base && next.HasAborted() {
-			return true
-		}
-	}
-	return s.HasAborted()
-}
-
-// aborted looks in the segments from s on. A transaction that has an offset in the range may have its marker in any of
-// them; the indexes say where there can be no more.
-func (l *Log) aborted(s *segment.Segment, from, to int64, noWait bool) ([]AbortedTxn, error) {
+// aborted looks in the transaction indexes. A transaction that has an offset in the range may have its marker in any segment
+// from there on; the indexes say where there can be no more.
+func (l *Log) aborted(from, to int64, noWait bool) ([]AbortedTxn, error) {
 	var entries []index.AbortedTxn
 	var done bool
 	var err error
-	for _, next := range *l.view.Load() {
-		if s == nil || next.Base < s.Base {
+	segs := l.abortedSegments()
+	for i, s := range segs {
+		if i+1 < len(segs) && segs[i+1].Base <= from || s.Removed() {
 			continue
 		}
-		if entries, done, err = next.Aborted(entries, from, to, noWait); err != nil {
+		if entries, done, err = s.Aborted(entries, from, to, noWait); err != nil {
 			return nil, fmt.Errorf("aborted transactions of %s in [%d, %d): %w", l.name, from, to, err)
 		}
 		if done {

@@ -115,9 +115,13 @@ func segmentAt(segs []*segment.Segment, offset int64) *segment.Segment {
 	return segs[max(i, 0)]
 }
 
-// flushAborted brings what was added to the files, and lets go of the memory of all but the last index.
+// flushAborted brings what was added to the files, lets go of the memory of all but the last index, and shows them to readers.
 func (r *recovering) flushAborted(segs []*segment.Segment) error {
+	var have []*segment.Segment
 	for i, s := range segs {
+		if s.HasAborted() {
+			have = append(have, s)
+		}
 		made, err := s.SettleTxns(i+1 < len(segs))
 		if err != nil {
 			return err
@@ -127,5 +131,6 @@ func (r *recovering) flushAborted(segs []*segment.Segment) error {
 			r.w.named.Add(1)
 		}
 	}
+	r.setAborted(have)
 	return nil
 }
