@@ -1,6 +1,4 @@
-// Package charts draws what results files hold, as SVG and PNG: throughput against latency, CPU for each GB, growth, and the course of
-// latency over its percentiles.
-package charts
+package main
 
 import (
 	"cmp"
@@ -34,8 +32,8 @@ type point struct {
 	hist   string
 }
 
-// Draw draws all charts that lines have figures for into a folder and returns the names of the files.
-func Draw(lines []results.Line, dir string) ([]string, error) {
+// draw draws all charts that lines have figures for into a folder and returns the names of the files.
+func draw(lines []results.Line, dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}

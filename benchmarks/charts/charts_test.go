@@ -1,9 +1,10 @@
-package charts
+package main
 
 import (
 	"bytes"
 	"encoding/xml"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,7 +45,7 @@ func lines(t *testing.T) []results.Line {
 
 func TestEveryChartIsDrawnInBothForms(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "plots")
-	names, err := Draw(lines(t), dir)
+	names, err := draw(lines(t), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,12 +75,27 @@ func TestEveryChartIsDrawnInBothForms(t *testing.T) {
 	}
 }
 
+func TestACallWithoutFilesIsWrongAndOneThatDrawsNothingFails(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty.jsonl")
+	if err := os.WriteFile(empty, []byte(`{"kind":"machine"}`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[int][]string{2: {"-fast"}, 1: {"-out", t.TempDir(), empty}} {
+		if got := run(args, io.Discard); got != want {
+			t.Errorf("%q: exit status %d, want %d", args, got, want)
+		}
+	}
+	if got := run(nil, io.Discard); got != 2 {
+		t.Errorf("no file: exit status %d", got)
+	}
+}
+
 func TestLinesWithoutFiguresGiveNoChart(t *testing.T) {
-	names, err := Draw([]results.Line{{Kind: results.KindMachine}, {Kind: results.KindRun, Row: "x", Error: "broken"}}, t.TempDir())
+	names, err := draw([]results.Line{{Kind: results.KindMachine}, {Kind: results.KindRun, Row: "x", Error: "broken"}}, t.TempDir())
 	if err != nil || len(names) != 0 {
 		t.Fatalf("%q, %v", names, err)
 	}
-	if _, err := Draw([]results.Line{{Kind: results.KindRun, Row: "x", Level: "engine", Histogram: "?", Values: results.Values{"MB_s": 1}}}, t.TempDir()); err == nil {
+	if _, err := draw([]results.Line{{Kind: results.KindRun, Row: "x", Level: "engine", Histogram: "?", Values: results.Values{"MB_s": 1}}}, t.TempDir()); err == nil {
 		t.Error("a broken histogram is drawn")
 	}
 }

@@ -57,7 +57,7 @@ func Ignored() []Doc {
 		{"openfiles", "the engine keeps its own files open", nil}, {"file_service_type", "requests go round the logs", nil},
 		{"fallocate", "the engine decides how a log grows", nil}, {"unlink", "everything is removed", nil},
 		{"refill_buffers", "values are the same bytes in every record", nil}, {"end_fsync", "closing a log flushes it", nil},
-		{"fadvise_hint", "the engine gives its own advice", nil}, {"disable_lat", "", nil}, {"percentile_list", "always to p99.99", nil},
+		{"fadvise_hint", "the engine gives its own advice", nil}, {"percentile_list", "always to p99.99", nil},
 	}
 }
 

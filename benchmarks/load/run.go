@@ -13,7 +13,7 @@ import (
 
 // A Stream makes one request at a time.
 type Stream struct {
-	// Do makes a request that was due at a time and returns its bytes. Done ends the stream in order. One that waits for others
+	// Do makes a request that was due at a time and returns its bytes. ErrDone ends the stream in order. One that waits for others
 	// ends waiting when stop is closed.
 	Do func(stop <-chan struct{}, due time.Time) (bytes int64, err error)
 	// Counts says that Do tells the meter itself: a call of it is not one request.
@@ -29,8 +29,8 @@ type Stream struct {
 	Meter *Meter
 }
 
-// Done is returned by a stream that has nothing more to do.
-var Done = errors.New("done")
+// ErrDone is returned by a stream that has nothing more to do.
+var ErrDone = errors.New("done")
 
 // Timing says how long a run warms up and is measured.
 type Timing struct {
@@ -258,7 +258,7 @@ func (s *Stream) gap() time.Duration {
 
 // fail ends the run, unless the stream was only done.
 func (r *run) fail(err error) {
-	if errors.Is(err, Done) {
+	if errors.Is(err, ErrDone) {
 		return
 	}
 	r.failed.Lock()
@@ -282,10 +282,10 @@ func NewBudget(n int64) *Budget {
 	return b
 }
 
-// Take takes n bytes, and returns Done where they are not there any more.
+// Take takes n bytes, and returns ErrDone where they are not there any more.
 func (b *Budget) Take(n int64) error {
 	if b.left.Add(-n) < 0 {
-		return Done
+		return ErrDone
 	}
 	return nil
 }

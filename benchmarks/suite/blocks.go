@@ -37,7 +37,7 @@ type place struct {
 	reads bool
 }
 
-// take returns the next place, or load.Done.
+// take returns the next place, or load.ErrDone.
 func (b *blocks) take() (place, error) {
 	if err := b.left.Take(b.job.BlockSize); err != nil {
 		return place{}, err

@@ -302,7 +302,7 @@ func (t *engineTail) follow(stop <-chan struct{}, got func(time.Time, int64)) er
 		select {
 		case <-moved:
 		case <-stop:
-			return load.Done
+			return load.ErrDone
 		}
 	}
 	r, err := t.log.Read(t.at, 1<<20, true)

@@ -75,7 +75,7 @@ func (r *ringStream) do(_ <-chan struct{}, due time.Time) (int64, error) {
 	}
 	if r.ring.InFlight()+r.ring.SQReady() == 0 {
 		if r.spent {
-			return 0, load.Done
+			return 0, load.ErrDone
 		}
 		// Nothing is due yet: the ring's own timeout is for waiting beside requests.
 		time.Sleep(min(time.Until(r.due), 10*time.Millisecond))
@@ -124,7 +124,7 @@ func (r *ringStream) prepare() error {
 			return nil
 		}
 		at, err := r.blocks.take()
-		if errors.Is(err, load.Done) {
+		if errors.Is(err, load.ErrDone) {
 			r.spent = true
 			return nil
 		}

@@ -44,7 +44,7 @@ type reader interface {
 	io.Closer
 }
 
-// A tail waits for what is appended, and tells of each batch when it was due and how large it is; load.Done when stopped.
+// A tail waits for what is appended, and tells of each batch when it was due and how large it is; load.ErrDone when stopped.
 type tail interface {
 	follow(stop <-chan struct{}, got func(due time.Time, bytes int64)) error
 	io.Closer
@@ -251,7 +251,7 @@ func readOn(c reader, again bool) (int64, error) {
 		n, err = c.read()
 	}
 	if errors.Is(err, io.EOF) {
-		return 0, load.Done
+		return 0, load.ErrDone
 	}
 	return n, err
 }

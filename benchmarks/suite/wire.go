@@ -276,7 +276,7 @@ func (t *wireTail) follow(stop <-chan struct{}, got func(time.Time, int64)) erro
 	for {
 		select {
 		case <-stop:
-			return load.Done
+			return load.ErrDone
 		default:
 		}
 		p, err := t.fetch()

@@ -38,7 +38,7 @@ var floors = []floor{
 	{"server/wire", []string{"netio"}, []string{"flag"}},
 	{"server/api", []string{"engine", "netio", "replication", "server"}, []string{"net", "flag"}},
 	{"server", []string{"engine", "netio", "replication", "server", "uring"}, []string{"flag"}},
-	{"tools", []string{"engine", "replication", "server", "tools"}, nil},
+	{"tools", []string{"benchmarks", "engine", "replication", "server", "tools"}, nil},
 	{"benchmarks", []string{"engine", "server", "uring", "netio", "benchmarks", "replication"}, nil},
 	{"tests", []string{"tests", "engine", "server"}, nil},
 }

@@ -27,4 +27,5 @@
 //	consume*.go       zurau consume: _where finds offsets, _run is the loop, _group what a group adds, _unseen looks behind
 //	                  what holds no records, _format prints
 //	log*.go           zurau log
+//	bench*.go         zurau bench: _run measures, _modes compares flush modes, _results and _plot read what was measured
 package main

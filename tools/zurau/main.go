@@ -49,7 +49,7 @@ func run(args []string) int {
 
 func rootCommand() *cobra.Command {
 	root := group("zurau", "A Kafka-wire-compatible commit log",
-		serveCommand(), topicCommand(), produceCommand(), consumeCommand(), logCommand())
+		serveCommand(), topicCommand(), produceCommand(), consumeCommand(), logCommand(), benchCommand())
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(badFlag)
