@@ -22,9 +22,6 @@ func (b *Broker) describeGroups(r *wire.Request) error {
 	if err := r.Decode(req); err != nil {
 		return err
 	}
-	if err := checkList(r); err != nil {
-		return err
-	}
 	b.coordinated(func() {
 		b.Groups.DescribeGroups(req, func(resp *kmsg.DescribeGroupsResponse) {
 			for i := range resp.Groups {

@@ -18,9 +18,6 @@ func (b *Broker) deleteGroups(r *wire.Request) error {
 	if err := r.Decode(req); err != nil {
 		return err
 	}
-	if err := checkList(r); err != nil {
-		return err
-	}
 	b.coordinated(func() {
 		b.Groups.DeleteGroups(req, func(resp *kmsg.DeleteGroupsResponse) { r.Reply(resp) })
 	})

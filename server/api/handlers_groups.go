@@ -1,9 +1,6 @@
 package api
 
 import (
-	"encoding/binary"
-	"errors"
-
 	"github.com/zurau/zurau/server/offsets"
 	"github.com/zurau/zurau/server/wire"
 )
@@ -47,22 +44,4 @@ func (b *Broker) coordinated(serve func()) {
 		}
 		serve()
 	}()
-}
-
-// errNullList closes a connection, as in Kafka.
-var errNullList = errors.New("a list that the request begins with is null, which it must not be")
-
-// checkList reports whether a request's body, which begins with a list that may not be null, begins with null: the
-// structures have an empty list then.
-func checkList(r *wire.Request) error {
-	null := false
-	if r.Flexible() {
-		null = len(r.Body) > 0 && r.Body[0] == 0
-	} else {
-		null = len(r.Body) >= 4 && int32(binary.BigEndian.Uint32(r.Body)) < 0
-	}
-	if null {
-		return errNullList
-	}
-	return nil
 }

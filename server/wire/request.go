@@ -55,14 +55,19 @@ func (r *Request) Client() string {
 // Flexible reports whether the request's version has tagged fields.
 func (r *Request) Flexible() bool { return r.entry != nil && r.Version >= r.entry.flexible }
 
-// Decode parses the body into a request structure. Its error closes the connection, as Kafka does.
+// Decode parses the body into a request structure. Its error closes the connection, as Kafka does: the body ends too early, a
+// number of elements is more than it has bytes for, or a list is null that must not be.
 func (r *Request) Decode(into kmsg.Request) error {
 	if len(r.Body) > inlineBody {
 		r.conn.table.large.Lock()
 		defer r.conn.table.large.Unlock()
 	}
 	into.SetVersion(r.Version)
-	if err := into.ReadFrom(r.Body); err != nil {
+	err := into.ReadFrom(r.Body)
+	if err == nil && nullList(r.Body, into) {
+		err = errNullList
+	}
+	if err != nil {
 		return fmt.Errorf("%s version %d of %d bytes: %w", kmsg.NameForKey(r.Key), r.Version, len(r.Body), err)
 	}
 	return nil
