@@ -172,6 +172,7 @@ func TestAnOpenTransactionAndWhatWasAbortedOutliveEveryKindOfStart(t *testing.T)
 		b.fill(l, 20)
 		b.add(l, inTxn(3, 0, 1)) // 50
 		b.end(l, 3, false)       // 51
+		must(t, l.Flush())
 		if l.Segments() < 4 {
 			t.Fatalf("%d segments", l.Segments())
 		}
@@ -208,6 +209,7 @@ func TestATransactionIndexThatIsDamagedIsMadeAgainFromTheLog(t *testing.T) {
 		b.fill(l, 2)
 		b.end(l, id, i%4 == 0)
 	}
+	must(t, l.Flush())
 	var names []string
 	for _, s := range *l.view.Load() {
 		if s.HasAborted() {
@@ -303,6 +305,7 @@ func TestRetentionTakesTransactionIndexesAlongAndALogStartPassesAnOpenTransactio
 	b.add(l, inTxn(1, 1, 1))
 	b.end(l, 1, false)
 	b.stable(l, 1)
+	must(t, l.Flush())
 	first := (*l.view.Load())[0]
 	name := segment.Name(l.Dir(), first.Base, segment.TxnSuffix)
 	must(t, b.e.Checkpoint())
