@@ -17,9 +17,10 @@ import (
 
 // A reader asks one broker for everything that a client can read of it.
 type reader struct {
-	ctx context.Context
-	t   testing.TB
-	c   *kgo.Client
+	ctx  context.Context
+	t    testing.TB
+	addr string
+	c    *kgo.Client
 }
 
 func newReader(ctx context.Context, t testing.TB, addr string) reader {
@@ -29,7 +30,7 @@ func newReader(ctx context.Context, t testing.TB, addr string) reader {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	return reader{ctx, t, c}
+	return reader{ctx, t, addr, c}
 }
 
 // ask sends a request to the broker, in the newest version that both have.
