@@ -85,6 +85,7 @@ func (p *partition) proven(path string, s Span) {
 		return
 	}
 	p.bad.set = false
-	p.problem(engine.CorruptFlushed, p.bad.path, p.bad.position, fmt.Sprintf("bad bytes, and a good batch %d bytes behind them in %s", at-p.bad.at, path),
-		fmt.Sprintf("none more than %d bytes behind: the log was in sync, so the bad bytes were flushed once", flightBytes))
+	p.report(Problem{State: engine.CorruptFlushed, File: p.bad.path, Position: p.bad.position, folder: p.dir,
+		Found:    fmt.Sprintf("bad bytes, and a good batch %d bytes behind them in %s", at-p.bad.at, path),
+		Expected: fmt.Sprintf("none more than %d bytes behind: the log was in sync, so the bad bytes were flushed once", flightBytes)})
 }

@@ -30,10 +30,6 @@ func (p *partition) follow(path string, base int64) error {
 	case from < 0:
 		p.first, p.next = base, base
 		return nil
-	case base < from:
-		p.report(Problem{State: engine.SegmentOverlap, File: path, Position: -1, Found: fmt.Sprintf("a segment from offset %d", base),
-			Expected: fmt.Sprintf("%d or more, where the segment before it ends", from), folder: p.dir})
-		return nil
 	case base == from:
 		return nil
 	}
@@ -48,6 +44,12 @@ func (p *partition) follow(path string, base int64) error {
 	p.report(Problem{State: state, File: path, Position: -1, Found: fmt.Sprintf("a segment from offset %d", base),
 		Expected: fmt.Sprintf("%d, where the segment before it ends", from), Torn: state == engine.HoledSegments && p.recoveryPoint >= 0, folder: p.dir})
 	return nil
+}
+
+// overlap tells of a segment that starts before the one before it ends.
+func (p *partition) overlap(path string, base int64) {
+	p.report(Problem{State: engine.SegmentOverlap, File: path, Position: -1, Found: fmt.Sprintf("a segment from offset %d", base),
+		Expected: fmt.Sprintf("%d or more, where the segment before it ends", p.next), folder: p.dir})
 }
 
 // holeBefore says what it means that offsets from from to base are missing, by the rules of package engine.
@@ -98,7 +100,6 @@ func sparse(path string, base int64) (yes bool, err error) {
 func (p *partition) badSpan(path string, s Span, size int64, last bool) {
 	found := s.Err.Error()
 	torn := p.torn(p.next)
-	p.hole = p.hole || !s.Zeros
 	p.producers.unsure = true
 	switch {
 	case s.Zeros && (torn || last && p.clean):
@@ -111,6 +112,7 @@ func (p *partition) badSpan(path string, s Span, size int64, last bool) {
 	case s.Batch == nil:
 		found += fmt.Sprintf(", and no good batch in the %d bytes to the end", s.End-s.Position)
 	}
+	p.hole = true
 	if torn && !p.bad.set {
 		p.bad = bad{path, s.Position, p.before + s.Position, p.next, true}
 	}

@@ -196,11 +196,15 @@ func (p *partition) segment(base int64, last bool) error {
 		return err
 	}
 	defer f.Close()
-	p.Summary.Files++
 	p.base = base
+	if p.next > base {
+		p.overlap(path, base)
+		return p.lone(path, base) // what it holds is not of this log's order
+	}
 	if err := p.follow(path, base); err != nil {
 		return err
 	}
+	p.Summary.Files++
 	p.sparse = false
 	if size == 0 {
 		p.problem(engine.EmptySegment, path, -1, "0 bytes", "")

@@ -94,6 +94,7 @@ func (r *producers) compare(p *partition, s snapshot) {
 // take takes a good batch into the state.
 func (r *producers) take(p *partition, path string, s Span) {
 	b := s.Batch
+	r.unsure = r.unsure || b.Count() == 0 // records were removed, a producer's last ones perhaps
 	if b.ProducerID() < 0 {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func logCommand() *cobra.Command {
-	return group("log", "Show and check the files of logs, offline and read-only", logDumpCommand(), logVerifyCommand())
+	return group("log", "Show, check and repair the files of logs, offline", logDumpCommand(), logVerifyCommand(), logRepairCommand())
 }
 
 // atLeastOnePath checks that a command got paths.

@@ -107,7 +107,7 @@ func TestWrongCallsExitWithTwo(t *testing.T) {
 		"produce a --compression rar", "produce a --partition -1", "produce a --record-bytes 0", "produce a --record-bytes 5 --null-value x",
 		`produce a --key-separator \q`, "produce a --header x", "consume", "consume a --from nowhere", "consume a --to x",
 		"consume a --to 5 --exit-at-end", "consume a --count 0", "consume a --raw --json", "consume a --format %q", "consume a --group g --partition 1",
-		"consume a -b host:port", "consume a -b :1", "consume a --timeout 0s", "consume a --unknown", "log", "log dump", "log verify --records=x a",
+		"consume a -b host:port", "consume a -b :1", "consume a --timeout 0s", "consume a --unknown", "log", "log dump", "log repair", "log repair --cut --skip a", "log verify --records=x a",
 		"serve --listen x", "serve --listen x:99999", "serve --set x", "serve --log-level x", "serve a b",
 	} {
 		want := exitUsage

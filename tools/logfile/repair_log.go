@@ -1,0 +1,176 @@
+package logfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/checkpoint"
+	"github.com/zurau/zurau/engine/record"
+)
+
+// logName returns the path of a file of a segment.
+func logName(dir string, base int64, suffix string) string {
+	return filepath.Join(dir, fmt.Sprintf("%020d%s", base, suffix))
+}
+
+// cut plans to end a log before a loss. What is bad goes last: after a crash it still tells that the log is to be cut.
+func (p *Plan) cut(s *survey, l loss) {
+	first := l.seg // of those that go as a whole
+	within := !l.whole && !l.hole && l.at > 0 || l.seg == 0
+	if within {
+		first++
+	}
+	for i := len(s.bases) - 1; i >= first; i-- { // from the end, so that a crash leaves no hole
+		p.segmentAside(s, i, fmt.Sprintf("set the segment %s aside: it lies behind the cut", s.path(i)))
+	}
+	if within {
+		p.cutFile(s, l)
+	}
+	p.snapshotsAside(s, l.from)
+	p.lowerPoint(s.dir, l.from)
+}
+
+func (p *Plan) cutFile(s *survey, l loss) {
+	path, size := s.path(l.seg), s.sizes[l.seg]
+	p.Steps = append(p.Steps, Step{
+		text: fmt.Sprintf("cut %s at position %d, offset %d, and take the %s behind it off: %s, %s", path, l.at, l.from,
+			count(size-l.at, "byte", "bytes"), l.state, l.found),
+		keep:   func(w *work) error { return errors.Join(w.keepRange(path, l.at, size), w.keepIndexes(path)) },
+		change: func(w *work) error { return w.rewrite(path, []part{{at: 0, end: l.at}}) },
+	})
+}
+
+// segmentAside plans to move the files of a segment to where what is removed is kept.
+func (p *Plan) segmentAside(s *survey, i int, text string) {
+	var files []string
+	for _, suffix := range []string{".log", ".index", ".timeindex", ".txnindex"} {
+		files = append(files, logName(s.dir, s.bases[i], suffix))
+	}
+	p.Steps = append(p.Steps, Step{text: text,
+		keep: func(w *work) error {
+			for _, f := range files {
+				if err := w.keepIfThere(f); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		change: func(w *work) error { return w.remove(files...) },
+	})
+}
+
+// snapshotsAside plans to move the producer snapshots that lie behind the new end of the log.
+func (p *Plan) snapshotsAside(s *survey, end int64) {
+	entries, err := p.r.FS.ReadDir(s.dir)
+	for _, e := range entries {
+		if kind, offset := KindOf(e.Name()); err == nil && kind == ProducerSnapshot && offset > end && !isPassing(e.Name()) {
+			p.aside(Problem{State: engine.SnapshotStray, File: filepath.Join(s.dir, e.Name())})
+		}
+	}
+}
+
+// lowerPoint plans to take the recovery point to the new end of the log.
+func (p *Plan) lowerPoint(dir string, end int64) {
+	topic, partition, _ := partitionOf(dir)
+	path := filepath.Join(p.Root, checkpoint.RecoveryPoints)
+	p.Steps = append(p.Steps, Step{
+		text: fmt.Sprintf("lower the recovery point of %s to %d where it is higher", filepath.Base(dir), end),
+		keep: func(w *work) error { return w.keepIfThere(path) },
+		change: func(w *work) error {
+			offsets, err := checkpoint.ReadOffsets(w.fs, path)
+			if errors.Is(err, os.ErrNotExist) || errors.Is(err, checkpoint.ErrCorrupt) {
+				return nil // as if it were 0
+			}
+			for i, o := range offsets {
+				if o.Topic == topic && o.Partition == partition && o.Offset > end {
+					offsets[i].Offset = end
+					return errors.Join(err, checkpoint.WriteOffsets(w.fs, path, offsets))
+				}
+			}
+			return err
+		},
+	})
+}
+
+// A part of a file that is written anew: bytes of the old one, or an empty batch.
+type part struct {
+	at, end int64
+	empty   record.Batch
+}
+
+// skip plans to put empty batches in the place of losses.
+func (p *Plan) skip(s *survey) {
+	parts, text := make([][]part, len(s.bases)), make([]string, len(s.bases))
+	gone := make([]bool, len(s.bases))
+	at := make([]int64, len(s.bases)) // up to where parts have the file
+	ended := false
+	for _, l := range s.losses {
+		if ended {
+			break
+		}
+		i := l.seg
+		switch {
+		case l.to < 0: // nothing is behind it
+			p.cut(s, l)
+			s.sizes[i] = l.at
+			ended = true
+			continue
+		case l.whole:
+			gone[i] = true
+			p.segmentAside(s, i, fmt.Sprintf("set the segment %s aside: %s, %s", s.path(i), l.state, l.found))
+			continue
+		case l.hole:
+			if i--; !l.fits(s.bases[i]) {
+				p.Beyond = append(p.Beyond, Problem{State: l.state, File: s.path(l.seg), Position: -1, Found: l.found, Expected: "less offsets than a segment can have"})
+				continue
+			}
+			l.at, l.end = s.sizes[i], s.sizes[i]
+		}
+		parts[i] = append(parts[i], part{at: at[i], end: l.at})
+		at[i] = l.end
+		what := fmt.Sprintf("\n     take %s at position %d out: %s, %s", count(l.end-l.at, "byte", "bytes"), l.at, l.state, l.found)
+		if l.hole {
+			what = fmt.Sprintf("\n     add to it: %s, %s", l.state, l.found)
+		}
+		if l.from < l.to {
+			parts[i] = append(parts[i], part{empty: emptyBatch(l.from, l.to, l.epoch)})
+			what += fmt.Sprintf("; an empty batch stands for offsets %d to %d, which are lost", l.from, l.to-1)
+		}
+		text[i] += what
+	}
+	for i := range parts {
+		if len(parts[i]) == 0 || gone[i] {
+			continue
+		}
+		p.rewriteStep(s, i, append(parts[i], part{at: at[i], end: s.sizes[i]}), text[i])
+	}
+}
+
+func (p *Plan) rewriteStep(s *survey, i int, parts []part, text string) {
+	path := s.path(i)
+	p.Steps = append(p.Steps, Step{
+		text: fmt.Sprintf("write %s anew:%s", path, text),
+		keep: func(w *work) error {
+			at := int64(0)
+			for _, x := range parts {
+				if x.empty == nil {
+					if err := w.keepRange(path, at, x.at); err != nil {
+						return err
+					}
+					at = x.end
+				}
+			}
+			return w.keepIndexes(path)
+		},
+		change: func(w *work) error { return w.rewrite(path, parts) },
+	})
+}
+
+// emptyBatch returns a batch without records that has the offsets from to to: what Kafka's cleaner writes for a batch of
+// which only the offsets are to stay.
+func emptyBatch(from, to int64, epoch int32) record.Batch {
+	return record.EmptyBatch(from, to-1, max(epoch, 0))
+}

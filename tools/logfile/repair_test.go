@@ -1,0 +1,471 @@
+package logfile
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/checkpoint"
+	efs "github.com/zurau/zurau/engine/fs"
+)
+
+// tree returns the content of the files below a directory, by path.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		all[path] = string(b)
+		return err
+	}))
+	return all
+}
+
+// repair plans and applies, and returns the plan.
+func (d *made) repair(r Repair) *Plan {
+	d.t.Helper()
+	lock, err := Lock(d.root)
+	must(d.t, err)
+	before := tree(d.t, d.root)
+	if r.Now.IsZero() {
+		r.Now = time.UnixMilli(now)
+	}
+	plan, err := r.Plan(d.root)
+	must(d.t, err)
+	if after := tree(d.t, d.root); !sameTree(before, after) {
+		d.t.Error("a plan has changed something")
+	}
+	must(d.t, plan.Apply(nil))
+	must(d.t, lock.Close())
+	d.kept(plan, before)
+	return plan
+}
+
+func sameTree(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for path, content := range a {
+		if b[path] != content {
+			return false
+		}
+	}
+	return true
+}
+
+// kept checks that all that is not where it was is kept: whole files, or bytes at their positions.
+func (d *made) kept(plan *Plan, before map[string]string) {
+	d.t.Helper()
+	for path, content := range before {
+		after, err := os.ReadFile(path)
+		if err == nil && string(after) == content {
+			continue
+		}
+		rel, err := filepath.Rel(d.root, path)
+		must(d.t, err)
+		if whole, err := os.ReadFile(filepath.Join(plan.Keep, rel)); err == nil && string(whole) == content {
+			continue
+		}
+		parts, err := filepath.Glob(filepath.Join(plan.Keep, rel) + ".at-*")
+		must(d.t, err)
+		gone := len(content) - len(after)
+		for _, name := range parts {
+			var at int
+			_, err := fmt.Sscanf(name[strings.LastIndex(name, ".at-"):], ".at-%d", &at)
+			must(d.t, err)
+			b := d.read(name)
+			if !strings.HasPrefix(content[at:], string(b)) {
+				d.t.Errorf("%s is not what was there", name)
+			}
+			gone -= len(b)
+		}
+		if empty := -gone; empty != 0 && empty%61 != 0 || empty < 0 { // what was put in place are headers
+			d.t.Errorf("%s: %d bytes are gone and not kept", path, gone)
+		}
+	}
+	if len(plan.Steps) > 0 {
+		text := string(d.read(filepath.Join(plan.Keep, "REPAIR.txt")))
+		for _, s := range plan.Steps {
+			if !strings.Contains(text, s.String()) {
+				d.t.Errorf("REPAIR.txt does not say: %s", s)
+			}
+		}
+	}
+}
+
+// to returns the offsets from 0 to end but those that are left out.
+func to(end int64, without ...int64) (all []int64) {
+	for o := range end {
+		if !slices.Contains(without, o) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+func span(from, end int64) (all []int64) {
+	for o := from; o < end; o++ {
+		all = append(all, o)
+	}
+	return all
+}
+
+// damages are those that a repair has to be told about: what is lost by each choice. The log has offsets 0 to 64, and
+// segments from 0, 11, 22, 33, 44 and 55 on.
+var damages = map[string]struct {
+	how       how
+	make      func(d *made)
+	state     engine.State
+	cut, skip []int64 // offsets that are left
+}{
+	"a flipped bit":            {how{}, func(d *made) { d.flip(13) }, engine.RottenBatch, to(13), to(65, 13)},
+	"after an orderly stop":    {how{clean: true}, func(d *made) { d.flip(13) }, engine.RottenBatch, to(13), to(65, 13)},
+	"a length":                 {how{}, func(d *made) { d.unframe(13) }, engine.CorruptBatch, to(13), to(65, 13)},
+	"two places":               {how{}, func(d *made) { d.flip(13); d.unframe(40) }, engine.RottenBatch, to(13), to(65, 13, 40)},
+	"two batches in a row":     {how{}, func(d *made) { d.flip(13); d.flip(14) }, engine.RottenBatch, to(13), to(65, 13, 14)},
+	"two lengths in a row":     {how{}, func(d *made) { d.unframe(13); d.unframe(14) }, engine.CorruptBatch, to(13), to(65, 13, 14)},
+	"the first batch":          {how{}, func(d *made) { d.flip(0) }, engine.RottenBatch, nil, to(65, 0)},
+	"the end of a segment":     {how{}, func(d *made) { d.unframe(21) }, engine.CorruptBatch, to(21), to(65, 21)},
+	"the start of a segment":   {how{}, func(d *made) { d.unframe(22) }, engine.CorruptBatch, to(22), to(65, 22)},
+	"a segment that is short":  {how{}, func(d *made) { d.change(d.file(1, ".log"), short(400)) }, engine.CorruptBatch, to(19), to(65, 19, 20, 21)},
+	"a segment that is lost":   {how{sync: true}, func(d *made) { d.remove(d.file(2, ".log")) }, engine.SegmentLost, to(22), to(65, span(22, 33)...)},
+	"a segment of zeros":       {how{}, func(d *made) { d.change(d.file(2, ".log"), func(b []byte) []byte { return make([]byte, len(b)) }) }, engine.CorruptBatch, to(22), to(65, span(22, 33)...)},
+	"the end below the point":  {how{}, func(d *made) { d.unframe(59); d.checkpoint(checkpoint.RecoveryPoints, 65) }, engine.CorruptBatch, to(59), to(65, 59)},
+	"a segment that is double": {how{}, func(d *made) { d.write(d.in(fmt.Sprintf("%020d.log", 5)), d.read(d.file(1, ".log"))) }, engine.SegmentOverlap, to(11), to(65)},
+	"garbage between batches": {how{}, func(d *made) {
+		path, at, _ := d.batchAt(13)
+		d.change(path, func(b []byte) []byte { return slices.Insert(b, int(at), bytes.Repeat([]byte{0xee}, 99)...) })
+	}, engine.CorruptBatch, to(13), to(65)},
+	"far behind in a sync log": {how{sync: true, flushed: 10, beyond: 21, bytes: 1_000_000}, func(d *made) { d.flip(12) }, engine.CorruptFlushed, to(12), to(31, 12)},
+}
+
+func TestAfterARepairTheLogIsServedAndOffsetsAreWhatTheyWere(t *testing.T) {
+	for name, c := range damages {
+		for _, choice := range []Choice{Cut, Skip} {
+			t.Run(fmt.Sprint(name, ", ", choice), func(t *testing.T) {
+				d := make1(t, c.how)
+				c.make(d)
+				if states, _ := d.verify(); states[c.state] == 0 {
+					t.Fatalf("the damage is not %s: %v", c.state, states)
+				}
+				plan := d.repair(Repair{Choice: choice})
+				if len(plan.Undecided)+len(plan.Beyond) > 0 {
+					t.Errorf("undecided %v, beyond %v", plan.Undecided, plan.Beyond)
+				}
+				d.sound(t)
+				want := c.cut
+				if choice == Skip {
+					want = c.skip
+				}
+				e, l := d.start()
+				if got := offsets(t, l, or(c.how.bytes, 100)); !slices.Equal(got, want) {
+					t.Errorf("offsets %v, want %v", got, want)
+				}
+				end := l.LogEndOffset()
+				fill(t, l, 3, or(c.how.bytes, 100))
+				must(t, e.Close())
+				_, l = d.start()
+				if got := offsets(t, l, or(c.how.bytes, 100)); !slices.Equal(got, append(want, end, end+1, end+2)) {
+					t.Errorf("after three more: %v", got)
+				}
+			})
+		}
+	}
+}
+
+// sound checks that verify has no problem with the directory.
+func (d *made) sound(t *testing.T) {
+	t.Helper()
+	_, problems := d.verify()
+	for _, p := range problems {
+		if p.Type == "problem" {
+			t.Errorf("after the repair: %v", p)
+		}
+	}
+}
+
+func TestWithoutAChoiceDamageIsLeft(t *testing.T) {
+	for name, c := range damages {
+		if c.how.bytes > 0 {
+			continue
+		}
+		d := make1(t, c.how)
+		c.make(d)
+		before := tree(t, d.dir)
+		plan := d.repair(Repair{})
+		if len(plan.Undecided) == 0 {
+			t.Errorf("%s: there is nothing to decide", name)
+		}
+		for path, content := range before {
+			if filepath.Ext(path) == ".log" && string(d.read(path)) != content {
+				t.Errorf("%s: %s has changed", name, path)
+			}
+		}
+	}
+}
+
+func TestWhatIsMadeAgainIsSoundAfterARepair(t *testing.T) {
+	healed := map[engine.State]bool{}
+	for _, m := range makers {
+		if row := m.state.Row(); row.Harm != engine.Healed && m.state != engine.SnapshotDisagrees {
+			continue
+		}
+		d := make1(t, m.how)
+		m.make(d)
+		plan := d.repair(Repair{})
+		states, problems := d.verify()
+		switch m.state {
+		case engine.PointWithinBatch: // for the next start
+		case engine.TxnIndexDamaged: // nobody but the engine knows what of it is flushed
+			if len(plan.Beyond) == 0 {
+				t.Errorf("%s, %s: not told", m.state, m.name)
+			}
+		default:
+			healed[m.state] = true
+			if states[m.state] > 0 {
+				t.Errorf("%s, %s: %v", m.state, m.name, problems)
+			}
+		}
+		_, l := d.start()
+		if got := offsets(t, l, 100); !slices.Equal(got, to(int64(len(got)))) || len(got) < 60 {
+			t.Errorf("%s, %s: offsets %v", m.state, m.name, got)
+		}
+	}
+	if len(healed) < 7 {
+		t.Errorf("only %v were repaired", healed)
+	}
+}
+
+func TestForeignFilesAndSideFilesAreSetAsideWhereThatIsAsked(t *testing.T) {
+	d := make1(t, how{})
+	d.write(d.at("notes.txt"), []byte("mine"))
+	must(t, os.MkdirAll(d.at("lost+found/deep"), 0o755))
+	d.write(d.at("lost+found/deep/file"), []byte("found"))
+	d.write(d.file(0, ".log.torn-77"), []byte("torn"))
+	d.repair(Repair{})
+	for _, name := range []string{"notes.txt", "lost+found/deep/file"} {
+		d.read(d.at(name))
+	}
+	plan := d.repair(Repair{Foreign: true, Torn: true})
+	for name, want := range map[string]string{"notes.txt": "mine", "lost+found/deep/file": "found", "t-0/00000000000000000000.log.torn-77": "torn"} {
+		if got := d.read(filepath.Join(plan.Keep, name)); string(got) != want {
+			t.Errorf("%s has %q", name, got)
+		}
+		if _, err := os.Stat(d.at(name)); err == nil {
+			t.Errorf("%s is still there", name)
+		}
+	}
+	if states, _ := d.verify(); states[engine.ForeignFile]+states[engine.ForeignFolder]+states[engine.TornKept] > 0 {
+		t.Error(states)
+	}
+}
+
+func TestARepairKeepsToItsOwnDirectory(t *testing.T) {
+	d := make1(t, how{})
+	for _, keep := range []string{d.root, d.at("t-0"), d.at("kept"), filepath.Dir(d.root)} {
+		r := Repair{Keep: keep}
+		if _, err := r.Plan(d.root); err == nil || !strings.Contains(err.Error(), keep) {
+			t.Errorf("%s: %v", keep, err)
+		}
+	}
+}
+
+func TestADirectoryThatABrokerHasIsNotLocked(t *testing.T) {
+	d := make1(t, how{})
+	e, _ := d.start()
+	if _, err := Lock(d.root); err == nil || !strings.Contains(err.Error(), ErrInUse.Error()) {
+		t.Error(err)
+	}
+	if root, yes := InUse(d.file(0, ".log")); !yes || root != d.root {
+		t.Errorf("%s, %t", root, yes)
+	}
+	must(t, e.Close())
+	if _, yes := InUse(d.dir); yes {
+		t.Error("in use after a stop")
+	}
+	lock, err := Lock(d.root)
+	must(t, err)
+	if _, err := engine.Open(engine.Options{Dir: d.root}); err == nil {
+		t.Error("an engine opened what a repair has locked")
+	}
+	must(t, lock.Close())
+}
+
+func TestTheRootOfALogIsWhereItLies(t *testing.T) {
+	d := make1(t, how{})
+	for path, want := range map[string]string{d.dir: d.root, d.root: d.root} {
+		if got, err := Root(path); got != want || err != nil {
+			t.Errorf("%s: %s, %v", path, got, err)
+		}
+	}
+	named := filepath.Join(t.TempDir(), "kafka-logs-1") // looks like a log's folder, and is not
+	must(t, os.CopyFS(named, os.DirFS(d.root)))
+	if got, err := Root(named); got != named || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// onTwin copies a directory to a disk in memory, under the same path.
+func onTwin(t *testing.T, dir string) *efs.Crash {
+	t.Helper()
+	disk := efs.NewCrash(1)
+	must(t, disk.MkdirAll(dir))
+	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return disk.MkdirAll(path)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		f, err := disk.Open(path, os.O_RDWR|os.O_CREATE)
+		must(t, err)
+		must(t, f.Write(b, 0, false))
+		must(t, f.Datasync())
+		return f.Close()
+	}))
+	disk.Settle()
+	return disk
+}
+
+// planOn plans on the host's files and applies to the twin's.
+func (d *made) planOn(disk *efs.Crash, choice Choice) *Plan {
+	d.t.Helper()
+	r := Repair{Choice: choice, Now: time.UnixMilli(now), FS: disk}
+	plan, err := r.Plan(d.root)
+	must(d.t, err)
+	return plan
+}
+
+// TestACrashAtAnyPointOfARepairLosesNothingThatItWouldNot cuts the power before each call of a repair that changes
+// something, and repairs what is left.
+func TestACrashAtAnyPointOfARepairLosesNothingThatItWouldNot(t *testing.T) {
+	for _, name := range []string{"two places", "a segment that is double", "a segment that is lost"} {
+		for _, choice := range []Choice{Cut, Skip} {
+			c := damages[name]
+			d := make1(t, c.how)
+			c.make(d)
+			want := map[Choice][]int64{Cut: c.cut, Skip: c.skip}[choice]
+			cuts, step := 0, 11
+			if os.Getenv("ZURAU_LONG") != "" {
+				step = 1
+			}
+			for at := 1; ; at += step {
+				disk := onTwin(t, d.root)
+				plan := d.planOn(disk, choice)
+				calls, left := 0, (*efs.Crash)(nil)
+				disk.SetHook(func(op efs.Op, _ string, _ int) error {
+					if op.Changes() {
+						if calls++; calls == at {
+							left = disk.Clone(efs.Random)
+						}
+					}
+					return nil
+				})
+				must(t, plan.Apply(nil))
+				disk.SetHook(nil)
+				if left == nil {
+					break
+				}
+				cuts++
+				d.afterCrash(t, fmt.Sprintf("%s, %d, call %d", name, choice, at), left, plan, choice, want)
+			}
+			if cuts*step < 12 {
+				t.Errorf("%s, %d: only %d cuts", name, choice, cuts)
+			}
+		}
+	}
+}
+
+// afterCrash repairs again what a crash has left, and reads the log.
+func (d *made) afterCrash(t *testing.T, what string, left *efs.Crash, plan *Plan, choice Choice, want []int64) {
+	t.Helper()
+	out := &made{t: t, root: filepath.Join(t.TempDir(), "data")}
+	out.dir = filepath.Join(out.root, "t-0")
+	export(t, left, d.root, out.root)
+	if rest, err := (&Repair{Choice: choice, Now: time.UnixMilli(now)}).Plan(out.root); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	} else if err := rest.Apply(nil); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	e, l := out.start()
+	defer e.Close()
+	if l == nil || l.Err() != nil {
+		t.Fatalf("%s: %v", what, l.Err())
+	}
+	if got := offsets(t, l, 100); !slices.Equal(got, want) {
+		t.Errorf("%s: offsets %v, want %v", what, got, want)
+	}
+}
+
+// export copies a directory of a twin to the host.
+func export(t *testing.T, disk *efs.Crash, from, to string) {
+	t.Helper()
+	must(t, os.MkdirAll(to, 0o755))
+	entries, err := disk.ReadDir(from)
+	must(t, err)
+	for _, e := range entries {
+		if e.IsDir() {
+			export(t, disk, filepath.Join(from, e.Name()), filepath.Join(to, e.Name()))
+			continue
+		}
+		f, err := disk.Open(filepath.Join(from, e.Name()), os.O_RDONLY)
+		must(t, err)
+		size, err := f.Size()
+		must(t, err)
+		b := make([]byte, size)
+		if size > 0 {
+			_, err = f.ReadAt(b, 0)
+			must(t, err)
+		}
+		must(t, f.Close())
+		must(t, os.WriteFile(filepath.Join(to, e.Name()), b, 0o644))
+	}
+}
+
+// TestAFailedCallEndsARepairWithTheReason fails each call that changes something.
+func TestAFailedCallEndsARepairWithTheReason(t *testing.T) {
+	d := make1(t, how{})
+	d.flip(13)
+	before := tree(t, d.root)
+	for at := 1; ; at++ {
+		disk := onTwin(t, d.root)
+		plan := d.planOn(disk, Skip)
+		calls, failed := 0, false
+		disk.SetHook(func(op efs.Op, _ string, _ int) error {
+			if calls++; op.Changes() && calls == at {
+				failed = true
+				return fs.ErrPermission
+			}
+			return nil
+		})
+		err := plan.Apply(nil)
+		disk.SetHook(nil)
+		if err == nil && !failed && calls < at {
+			break
+		}
+		if failed != (err != nil) {
+			t.Errorf("call %d: failed %t, %v", at, failed, err)
+		}
+		if err != nil && strings.HasPrefix(err.Error(), "nothing was changed") {
+			out := filepath.Join(t.TempDir(), "data")
+			export(t, disk, d.root, out)
+			for path, content := range tree(t, out) {
+				rel, _ := filepath.Rel(out, path)
+				if before[d.at(rel)] != content {
+					t.Errorf("call %d: %s has changed: %v", at, rel, err)
+				}
+			}
+		}
+	}
+}
