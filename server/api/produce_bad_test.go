@@ -52,6 +52,8 @@ func TestBadBatchesAreRefused(t *testing.T) {
 		"a header that is cut off":         {good[:40], "2 87"},
 		"bytes behind it":                  {append(bytes.Clone(good), 0), "2 87"},
 		"two batches":                      {append(bytes.Clone(good), good...), "87"},
+		"a second batch of control":        {append(bytes.Clone(good), changed(good, 21, 0, 0x20)...), "87"},
+		"a second one of a transaction":    {append(bytes.Clone(good), changed(good, 21, 0, 0x10)...), "53 87"},
 		"a bit of the CRC":                 {append(append(bytes.Clone(good[:17]), good[17]^1), good[18:]...), "2"},
 		"a bit of a record":                {append(bytes.Clone(good[:len(good)-1]), good[len(good)-1]^1), "2"},
 		"size 0":                           {append(append(bytes.Clone(good[:8]), size(0)...), good[12:]...), "2 87"},

@@ -19,6 +19,8 @@ type Coordinator struct {
 	interval int64 // ms between two looks for expired offsets
 	expiry   timer
 	closed   atomic.Bool
+	// protocolBytes is what members of all groups take; see Config.MaxProtocolBytes.
+	protocolBytes atomic.Int64
 }
 
 // New returns a coordinator that has no partition yet.

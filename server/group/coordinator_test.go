@@ -287,3 +287,57 @@ func (l *slowLog) close() {
 	close(l.appends)
 	<-l.ended
 }
+
+// Row 38: what members say of themselves is bounded over all groups, and comes free with them.
+func TestWhatMembersSayOfThemselvesIsBounded(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.InitialRebalanceDelayMs, cfg.MaxProtocolBytes = 0, 10_000
+	clock := &fakeClock{}
+	c := New(Options{Config: cfg, Store: &fakeLog{}, Clock: clock, Partitions: 4})
+	defer c.Close()
+	for p := range int32(4) {
+		if err := c.Load(p, func(func(LogRecord, error) bool) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	join := func(group, id string, size int) (code int16, member string) {
+		req := joinRequest(group, id)
+		req.Protocols[0].Metadata = make([]byte, size)
+		c.JoinGroup(RequestContext{}, req, func(r *kmsg.JoinGroupResponse) { code, member = r.ErrorCode, r.MemberID })
+		clock.advance(10)
+		return code, member
+	}
+	code, first := join("a", "", 5000)
+	if code != 0 {
+		t.Fatal(errName(code))
+	}
+	for _, x := range []struct {
+		group, id string
+		size      int
+		want      int16
+	}{
+		{"b", "", 6000, kerr.GroupMaxSizeReached.Code},
+		{"a", first, 10_000, kerr.GroupMaxSizeReached.Code},
+		{"a", first, 9000, 0}, // in the place of what it said before
+		{"b", "", 2000, kerr.GroupMaxSizeReached.Code},
+		{"a", first, 1000, 0},
+		{"b", "", 6000, 0},
+	} {
+		if code, _ := join(x.group, x.id, x.size); code != x.want {
+			t.Errorf("%+v: %s", x, errName(code))
+		}
+	}
+	clock.advance(60_000) // nobody has sent a heartbeat
+	if n := c.protocolBytes.Load(); n != 0 {
+		t.Errorf("%d bytes are counted after all have gone", n)
+	}
+	if code, _ := join("c", "", 9000); code != 0 {
+		t.Error(errName(code))
+	}
+	for p := range int32(4) {
+		c.Resigned(p)
+	}
+	if n := c.protocolBytes.Load(); n != 0 {
+		t.Errorf("%d bytes are counted of groups that are elsewhere now", n)
+	}
+}

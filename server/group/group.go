@@ -43,6 +43,7 @@ type Group struct {
 	pending         map[string]int64  // member ids given out and not used → monotonic deadline
 	waiting         int               // members that wait with a join
 	supported       map[string]int    // protocol name → members that know it
+	protocolBytes   int               // of what members know
 	pendingSync     map[string]bool   // members of this generation that have not synced
 	subscribed      map[string]bool   // topics; nil: not known
 

@@ -92,10 +92,33 @@ func (g *Group) setProtocols(m *member, ps []protocol) {
 			delete(g.supported, p.name)
 		}
 	}
+	g.protocolBytes += sizeOf(ps) - sizeOf(m.protocols)
 	m.protocols = ps
 	for _, p := range ps {
 		g.supported[p.name]++
 	}
+}
+
+// sizeOf is what a member's protocols take in memory, in bytes.
+func sizeOf(ps []protocol) (n int) {
+	for _, p := range ps {
+		n += protocolOverhead + len(p.name) + len(p.metadata)
+	}
+	return n
+}
+
+// protocolOverhead is what a protocol takes beside its bytes.
+const protocolOverhead = 64
+
+// grows returns how many bytes more a group takes when a request is let in.
+func (g *Group) grows(req *kmsg.JoinGroupRequest) (n int) {
+	for i := range req.Protocols {
+		n += protocolOverhead + len(req.Protocols[i].Name) + len(req.Protocols[i].Metadata)
+	}
+	if m, ok := g.members[req.MemberID]; ok {
+		n -= sizeOf(m.protocols)
+	}
+	return n
 }
 
 // add adds a member, parked with its join if there is one. The first one names the protocol type and leads.

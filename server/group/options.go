@@ -21,6 +21,9 @@ type Config struct {
 	// MaxPending is the greatest number of member ids that were given out and not used yet: they cost memory and are
 	// free to ask for. Ours; Kafka has no limit.
 	MaxPending int
+	// MaxProtocolBytes is the most that the members of all groups may say of themselves in their joins, in bytes. Who would
+	// exceed it is told GROUP_MAX_SIZE_REACHED. Ours; Kafka has no limit, and a member may say a megabyte.
+	MaxProtocolBytes int64
 	// NewMemberJoinTimeoutMs ends the wait of a member that never joined before, in ms: it cannot send heartbeats and
 	// may be a client that gave up long ago. Kafka's constant.
 	NewMemberJoinTimeoutMs int64
@@ -43,6 +46,7 @@ func DefaultConfig() Config {
 		InitialRebalanceDelayMs: 3_000,
 		MaxSize:                 1<<31 - 1,
 		MaxPending:              10_000,
+		MaxProtocolBytes:        256 << 20, // ten thousand members of 25 KB
 		NewMemberJoinTimeoutMs:  5 * 60_000,
 		MetadataMaxBytes:        4_096,
 		OffsetsRetentionMs:      7 * 24 * 3_600_000,

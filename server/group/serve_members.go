@@ -25,6 +25,8 @@ func (c *Coordinator) JoinGroup(who RequestContext, req *kmsg.JoinGroupRequest, 
 			code = kerr.InvalidSessionTimeout.Code
 		case s.groups[req.Group] == nil && req.MemberID != "":
 			code = kerr.UnknownMemberID.Code
+		case s.tooMuch(req):
+			code = kerr.GroupMaxSizeReached.Code
 		}
 		if code != 0 {
 			s.out = append(s.out, func() { refuse(code) })

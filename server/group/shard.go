@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 type status int8
@@ -37,6 +38,8 @@ type slot struct {
 	timer timer
 	// detached is set once the shard has forgotten the group: its writes are refused without the log.
 	detached bool
+	// counted is how much of the coordinator's protocolBytes is this group's.
+	counted int
 }
 
 // run runs an event under the lock, then does what it asked for.
@@ -115,12 +118,31 @@ func (s *shard) collect(sl *slot, e Effects) {
 	case sl.group.Gone():
 		s.detach(sl)
 	default:
+		s.count(sl, sl.group.protocolBytes)
 		s.c.timers.notLater(&sl.timer, sl.group.Deadline())
 	}
 }
 
+// count brings the coordinator's sum up to date.
+func (s *shard) count(sl *slot, bytes int) {
+	s.c.protocolBytes.Add(int64(bytes - sl.counted))
+	sl.counted = bytes
+}
+
+// tooMuch reports whether a member that is let in would say more than there is room for. Those who come at the same moment in
+// other partitions do not see each other: a few too many do no harm. Under the lock.
+func (s *shard) tooMuch(req *kmsg.JoinGroupRequest) bool {
+	g := &Group{}
+	if sl := s.groups[req.Group]; sl != nil {
+		g = sl.group
+	}
+	n := int64(g.grows(req))
+	return n > 0 && s.c.protocolBytes.Load()+n > s.c.cfg.MaxProtocolBytes
+}
+
 func (s *shard) detach(sl *slot) {
 	sl.detached = true
+	s.count(sl, 0)
 	s.c.timers.set(&sl.timer, never)
 	delete(s.groups, sl.group.id)
 }
