@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/index"
@@ -35,15 +37,23 @@ func (l *Log) ReadCommittedNoWait(offset int64, maxBytes int, whole bool) (Commi
 	return l.readCommitted(offset, maxBytes, whole, true)
 }
 
-// AbortedTransactions returns the aborted transactions with an offset in [from, to), in the order of their markers. It may
-// read from the disk.
+// AbortedTransactions returns the aborted transactions with an offset in [from, to) that is not below the log start offset, in
+// the order of their markers. It may read from the disk.
 func (l *Log) AbortedTransactions(from, to int64) ([]AbortedTxn, error) {
+	if err := l.Unreadable(); err != nil {
+		return nil, err
+	}
 	for tries := 0; ; tries++ {
-		list, err := l.aborted(from, to, false)
+		cuts := l.cuts.Load()
+		list, err := l.aborted(max(from, l.start.Load()), to, false)
+		if l.cuts.Load() != cuts || cuts%2 == 1 {
+			l.LogEndOffset() // waits for the end of the truncation
+			continue
+		}
 		if err == nil || tries > maxTries {
 			return list, err
 		}
-		if again := l.readAgain(nil, err); again != nil {
+		if again := l.committedAgain(nil, err); again != nil {
 			return nil, again
 		}
 	}
@@ -75,13 +85,24 @@ func (l *Log) readCommitted(offset int64, maxBytes int, whole, noWait bool) (Com
 			return c, nil
 		}
 		c.Release()
-		if noWait || tries > maxTries {
+		switch {
+		case noWait && errors.Is(err, index.ErrCorrupt):
+			return c, ErrWouldBlock // ReadCommitted sees to it
+		case noWait || tries > maxTries:
 			return c, err
 		}
-		if again := l.readAgain(s, err); again != nil {
+		if again := l.committedAgain(s, err); again != nil {
 			return c, again
 		}
 	}
+}
+
+// committedAgain is readAgain, which repairs transaction indexes, too.
+func (l *Log) committedAgain(s *segment.Segment, err error) error {
+	if d := (*damagedTxns)(nil); errors.As(err, &d) {
+		return l.repairTxns(d)
+	}
+	return l.readAgain(s, err)
 }
 
 // bound ends the range at the last stable offset and finds the transactions that were aborted in it. The segment that it
@@ -183,17 +204,29 @@ func (l *Log) aborted(from, to int64, noWait bool) ([]AbortedTxn, error) {
 	var entries []index.AbortedTxn
 	var done bool
 	var err error
+	gone := false
 	segs := l.abortedSegments()
 	for i, s := range segs {
-		if i+1 < len(segs) && segs[i+1].Base <= from || s.Removed() {
+		if i+1 < len(segs) && segs[i+1].Base <= from {
+			continue
+		}
+		if s.Removed() { // what it had lies below the log start offset
+			gone = true
 			continue
 		}
 		if entries, done, err = s.Aborted(entries, from, to, noWait); err != nil {
-			return nil, fmt.Errorf("aborted transactions of %s in [%d, %d): %w", l.name, from, to, err)
+			err = fmt.Errorf("aborted transactions of %s in [%d, %d): %w", l.name, from, to, err)
+			if errors.Is(err, index.ErrCorrupt) {
+				err = &damagedTxns{s, err}
+			}
+			return nil, err
 		}
 		if done {
 			break
 		}
+	}
+	if gone && (from < l.start.Load() || l.w.closed.Load() != nil) {
+		return nil, fmt.Errorf("aborted transactions of %s from offset %d on: %w", l.name, from, os.ErrClosed) // it went meanwhile
 	}
 	list := make([]AbortedTxn, 0, len(entries))
 	for _, t := range entries {

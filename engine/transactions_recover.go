@@ -61,24 +61,29 @@ func (r *recovering) loadAborted(segs []*segment.Segment) error {
 		}
 	}
 	if start < r.next {
-		if err := r.redoAborted(segs, start, func(s *segment.Segment, marker int64) bool { return marker >= from || redo[s] }); err != nil {
+		err := r.eachAborted(segs, start, func(s *segment.Segment, t index.AbortedTxn) {
+			if t.LastOffset < from && !redo[s] {
+				return
+			}
+			if err := s.NoteAborted(t); err != nil {
+				r.e.log.Warn("an aborted transaction has no place in the index", "partition", r.name, "error", err)
+			}
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return r.flushAborted(segs)
 }
 
-// redoAborted adds the aborted transactions whose marker lies at offset start or behind it and is wanted to the indexes.
-func (r *recovering) redoAborted(segs []*segment.Segment, start int64, wanted func(s *segment.Segment, marker int64) bool) error {
+// eachAborted tells of the aborted transactions whose marker is in one of the segments, read from the log: of all of those
+// from offset start on, and of some before.
+func (r *recovering) eachAborted(segs []*segment.Segment, start int64, found func(*segment.Segment, index.AbortedTxn)) error {
 	state := producer.New()
 	return r.eachHeader(segs, r.stateBefore(start, state), func(f fs.File, p segment.Place, b record.Batch) error {
 		return replayProducer(state, f, p, b, func(t producer.Ended) {
-			s := segmentAt(segs, p.BaseOffset)
-			if !t.Aborted || !wanted(s, t.LastOffset) {
-				return
-			}
-			if err := s.NoteAborted(entryOf(t)); err != nil {
-				r.e.log.Warn("an aborted transaction has no place in the index", "partition", r.name, "error", err)
+			if t.Aborted {
+				found(segmentAt(segs, p.BaseOffset), entryOf(t))
 			}
 		})
 	})
@@ -132,5 +137,51 @@ func (r *recovering) flushAborted(segs []*segment.Segment) error {
 		}
 	}
 	r.setAborted(have)
+	return nil
+}
+
+// damagedTxns says that the transaction index of a segment is not what it was while the log is in use.
+type damagedTxns struct {
+	seg *segment.Segment
+	err error
+}
+
+func (d *damagedTxns) Error() string { return d.err.Error() }
+func (d *damagedTxns) Unwrap() error { return d.err }
+
+// repairTxns makes the transaction index of a segment anew from the log, beside readers and appends. That of the active
+// segment, which is read from its file where it is very large alone, is left to the next start.
+func (l *Log) repairTxns(d *damagedTxns) error {
+	if err := l.e.enter(); err != nil {
+		return err
+	}
+	defer l.e.life.RUnlock()
+	l.settling.Lock() // nobody takes segments off, or cuts them
+	defer l.settling.Unlock()
+	if d.seg.Removed() {
+		return nil
+	}
+	segs := *l.view.Load()
+	i := slices.Index(segs, d.seg)
+	if i < 0 || i+1 == len(segs) {
+		return d
+	}
+	r := &recovering{Log: l}
+	for _, s := range segs[:i+1] {
+		r.snaps = append(r.snaps, s.Base)
+	}
+	r.meet(TxnIndexDamaged, "file", segment.Name(l.dir, d.seg.Base, segment.TxnSuffix), "error", d.err)
+	var list []index.AbortedTxn
+	err := r.eachAborted(segs[:i+1], d.seg.Base, func(s *segment.Segment, t index.AbortedTxn) {
+		if s == d.seg {
+			list = append(list, t)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := d.seg.ReplaceTxns(list); err != nil {
+		return l.e.failIfFinal(err)
+	}
 	return nil
 }

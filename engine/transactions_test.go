@@ -251,6 +251,50 @@ func TestATransactionIndexThatIsDamagedIsMadeAgainFromTheLog(t *testing.T) {
 	b.open()
 }
 
+func TestATransactionIndexThatIsDamagedInUseIsMadeAgainFromTheLog(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", small())
+	for i := range int32(40) {
+		id := int64(i % 3)
+		b.add(l, inTxn(id, i/3, 1))
+		b.fill(l, 2)
+		b.end(l, id, i%4 == 0)
+	}
+	must(t, l.Flush())
+	must(t, b.e.Checkpoint())
+	all, err := l.AbortedTransactions(0, l.LogEndOffset())
+	must(t, err)
+	want, err := committedOf(l, 0, 1<<20)
+	must(t, err)
+	for _, damage := range []func(c []byte) []byte{
+		func(c []byte) []byte { return c[:len(c)-1] },
+		func(c []byte) []byte { return make([]byte, len(c)) },
+		func([]byte) []byte { return nil },
+	} {
+		n := 0
+		for _, s := range (*l.view.Load())[:l.Segments()-1] {
+			if !s.HasAborted() {
+				continue
+			}
+			n++
+			name := segment.Name(l.Dir(), s.Base, segment.TxnSuffix)
+			sound := read(t, b.disk, name)
+			overwrite(t, b.disk, name, damage(slices.Clone(sound)))
+			if n%2 == 0 {
+				b.aborted(l, 0, l.LogEndOffset(), all...)
+			} else if got, err := committedOf(l, 0, 1<<20); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s is damaged, and committed records are %v, %v; want %v", name, got, err, want)
+			}
+			if !slices.Equal(read(t, b.disk, name), sound) {
+				t.Errorf("%s is not what it was", name)
+			}
+		}
+		if n < 3 {
+			t.Fatalf("%d transaction indexes", n)
+		}
+	}
+}
+
 func TestATruncationTakesMarkersBack(t *testing.T) {
 	for _, reading := range []bool{false, true} {
 		b := newBench(t)
@@ -321,6 +365,8 @@ func TestRetentionTakesTransactionIndexesAlongAndALogStartPassesAnOpenTransactio
 		}
 	}
 	b.aborted(l, end, end+2, AbortedTxn{1, end})
+	_, err := l.aborted(0, 3, false) // as of who has read the records just before they went
+	wantErr(t, "transactions of a segment that went", err, os.ErrClosed)
 	b.crash(fs.KeepAll)
 	l = b.log("t")
 	b.stable(l, l.LogStartOffset())

@@ -113,7 +113,7 @@ func (x *Txn) Collect(dst []AbortedTxn, from, to int64, noWait bool) (_ []Aborte
 func (x *Txn) rest(n int64) ([]AbortedTxn, error) {
 	b, err := x.readFile()
 	if err != nil {
-		return nil, err
+		return nil, lost(err)
 	}
 	if int64(len(b)) < n*TxnWidth {
 		return nil, fmt.Errorf("%w: %s has %d bytes, and had %d entries", ErrCorrupt, x.name, len(b), n)
@@ -289,6 +289,34 @@ func (x *Txn) Reset() error {
 	x.last, x.restLast = x.base-1, x.base-1
 	x.mu.Unlock()
 	return x.cut(0)
+}
+
+// Replace replaces all entries, in the file too, durably, and lets go of their memory as Seal does. Who reads meanwhile has
+// the new ones.
+func (x *Txn) Replace(list []AbortedTxn) error {
+	x.disk.Lock()
+	defer x.disk.Unlock()
+	x.mu.Lock()
+	x.mem, x.written, x.resting = list, 0, 0
+	x.last, x.restLast = x.base-1, x.base-1
+	if n := len(list); n > 0 {
+		x.last = list[n-1].LastOffset
+	}
+	x.mu.Unlock()
+	if err := x.cut(0); err != nil {
+		return err
+	}
+	if err := x.write(list, 0); err != nil {
+		return err
+	}
+	if err := x.sync(); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	x.written = len(list)
+	x.mu.Unlock()
+	x.settle()
+	return nil
 }
 
 // Close lets go of the file. Entries that were never written are dropped: Seal keeps them. Who still holds the segment may

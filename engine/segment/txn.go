@@ -1,9 +1,6 @@
 package segment
 
 import (
-	"errors"
-	"os"
-
 	"github.com/zurau/zurau/engine/index"
 )
 
@@ -27,6 +24,9 @@ func (s *Segment) ResetTxns() error {
 	}
 	return nil
 }
+
+// ReplaceTxns replaces all entries of a transaction index that is there, durably: see index.Txn.Replace.
+func (s *Segment) ReplaceTxns(list []index.AbortedTxn) error { return s.txns.Load().Replace(list) }
 
 // TrimTxns removes, durably, the transactions whose marker is at offset or above.
 func (s *Segment) TrimTxns(offset int64) error {
@@ -53,11 +53,7 @@ func (s *Segment) Aborted(dst []index.AbortedTxn, from, to int64, noWait bool) (
 	if x == nil {
 		return dst, false, nil
 	}
-	dst, done, err = x.Collect(dst, from, to, noWait)
-	if errors.Is(err, os.ErrNotExist) && s.Removed() {
-		err = errors.Join(os.ErrClosed, err)
-	}
-	return dst, done, err
+	return x.Collect(dst, from, to, noWait)
 }
 
 // HasAborted reports whether the segment has a transaction index.
