@@ -279,3 +279,40 @@ func TestLeaderEpochsGoOnFromThoseOfALaterLeader(t *testing.T) {
 		b.stop()
 	}
 }
+
+// Kafka sets folders aside whose topics it does not know. A retry of the rename may come after a kill in between.
+func TestAFolderThatKafkaHasSetAsideIsTakenBack(t *testing.T) {
+	dir := t.TempDir()
+	b := start(t, dir)
+	c := b.dial()
+	c.create("t", 2)
+	c.create("other", 1)
+	for topic, v := range map[string]string{"t": "ours", "other": "of another"} {
+		c.put(topic, 0, batch(v))
+		c.put("t", 1, batch(v))
+	}
+	b.stop()
+	rename := func(from, to string) { must(t, os.Rename(filepath.Join(dir, from), filepath.Join(dir, to))) }
+	rename("t-0", "t-0.d007dce1ec3e4e4ab04ad190bd63b43d-stray")
+	rename("other-0", "t-1.d007dce1ec3e4e4ab04ad190bd63b43d-stray") // of another id: not t's
+	must(t, os.CopyFS(filepath.Join(dir, "t-7.d007dce1ec3e4e4ab04ad190bd63b43d-stray"), os.DirFS(filepath.Join(dir, "t-1"))))
+	b = start(t, dir)
+	if got := b.dial().values("t"); !slices.Equal(got, []string{"ours"}) {
+		t.Errorf("t-0 has %q", got)
+	}
+	if !strings.Contains(b.log.String(), "took back") {
+		t.Error("nobody was told")
+	}
+	for _, name := range []string{"t-1.d007dce1ec3e4e4ab04ad190bd63b43d-stray", "t-7.d007dce1ec3e4e4ab04ad190bd63b43d-stray"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	b.stop()
+	rename("t-0", "t-0.0-stray")
+	must(t, os.CopyFS(filepath.Join(dir, "t-0.1-stray"), os.DirFS(filepath.Join(dir, "t-0.0-stray"))))
+	b = start(t, dir)
+	if !strings.Contains(b.log.String(), "two folders of one partition") {
+		t.Error("one of two was taken")
+	}
+}

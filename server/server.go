@@ -88,6 +88,9 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 	if err := s.openMetadata(id, static); err != nil {
 		return err
 	}
+	if err := s.takeBack(static); err != nil {
+		return err
+	}
 	if err := s.catchUp(ctx); err != nil {
 		return err
 	}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/checkpoint"
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/server/config"
+)
+
+// straySuffix ends the name of a partition folder that a broker has set aside, NAME.HEX-stray, because it knows no topic of
+// its id.
+const straySuffix = "-stray"
+
+// takeBack gives folders their names back that Apache Kafka has set aside while it had the directory: they are of topics
+// that were made here, which Kafka does not know and this broker does. Without that an empty log would take the place of
+// their records. The engine, which has the directory, is opened again for it.
+func (s *Server) takeBack(static *config.Static) error {
+	strays, err := s.strays()
+	if err != nil || len(strays) == 0 {
+		return err
+	}
+	err = s.engine.Close()
+	s.engine = nil
+	if err != nil {
+		return err
+	}
+	for n, folder := range strays {
+		if err := fs.OS().Rename(filepath.Join(s.dir, folder), filepath.Join(s.dir, n.String())); err != nil {
+			return fmt.Errorf("take back %s: %w", folder, err)
+		}
+		s.log.Info("took back the folder of a partition that was set aside: its topic is known here", "partition", n, "folder", folder)
+	}
+	if err := fs.OS().SyncDir(s.dir); err != nil {
+		return fmt.Errorf("take back what was set aside in %s: %w", s.dir, err)
+	}
+	return s.openEngine(static)
+}
+
+// strays finds the folders that are to be taken back: set aside, of the id of a topic that there is, without a log in their
+// place. Of two for one partition neither is taken: which one has its records is not known.
+func (s *Server) strays() (map[engine.Name]string, error) {
+	entries, err := fs.OS().ReadDir(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	found, twice := map[engine.Name]string{}, map[engine.Name]bool{}
+	for _, e := range entries {
+		n, ok := strayOf(e.Name())
+		if !ok || !e.IsDir() || !s.misses(n, filepath.Join(s.dir, e.Name())) {
+			continue
+		}
+		if found[n] != "" {
+			twice[n] = true
+			s.log.Error("two folders of one partition were set aside, and neither is taken back: give one of them the partition's name",
+				"partition", n, "one", found[n], "other", e.Name())
+		}
+		found[n] = e.Name()
+	}
+	for n := range twice {
+		delete(found, n)
+	}
+	return found, nil
+}
+
+// strayOf returns the partition whose folder was set aside under a name.
+func strayOf(folder string) (engine.Name, bool) {
+	name, ok := strings.CutSuffix(folder, straySuffix)
+	dot := strings.LastIndexByte(name, '.')
+	if !ok || dot < 0 {
+		return engine.Name{}, false
+	}
+	return engine.ParseName(name[:dot])
+}
+
+// misses reports whether a partition has a topic of the id that a folder says, is led here, and has no log.
+func (s *Server) misses(n engine.Name, folder string) bool {
+	t, ok := s.meta.Image().Topic(n.Topic)
+	if !ok {
+		return false
+	}
+	p, ok := t.Partition(n.Partition)
+	if _, has := s.engine.Log(n); !ok || has || p.Leader != s.cfg.NodeID {
+		return false
+	}
+	id, err := checkpoint.ReadTopicID(fs.OS(), folder)
+	if err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
+		s.log.Warn("a folder that was set aside cannot be read", "folder", folder, "error", err)
+	}
+	return err == nil && t.ID() == id
+}
