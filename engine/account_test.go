@@ -65,8 +65,9 @@ type ledger struct {
 	deleting bool
 }
 
-// ledgers plays the events back: what the first before promise, and the first after allow.
-func (a *account) ledgers(before, after int) map[Name]*ledger {
+// ledgers plays the events back: what the first before promise, and the first after allow. A kill alone keeps what was
+// acknowledged in any mode.
+func (a *account) ledgers(before, after int, killed bool) map[Name]*ledger {
 	a.mu.Lock()
 	events := a.events[:after:after]
 	a.mu.Unlock()
@@ -76,6 +77,9 @@ func (a *account) ledgers(before, after int) map[Name]*ledger {
 		if l == nil {
 			l = &ledger{must: map[string]int64{}, at: map[string]int64{}, may: map[string]event{}, dead: map[string]bool{}}
 			all[e.log] = l
+		}
+		if killed && e.kind == acked {
+			e.sync = true
 		}
 		l.take(e, i < before)
 	}

@@ -25,65 +25,101 @@ type Appended struct {
 }
 
 // Append gives the batches of p their offsets and has them written. It copies p.Bytes and never waits for a disk. done
-// is called once: at once where the append is refused, else on a writer's goroutine when what the log's flush mode
-// promises has happened, in the order of the appends. done must not block.
+// is called once, when what the log's flush mode promises has happened, in the order of the appends of one goroutine: before
+// Append returns where the append is refused or staged (Options.StageBytes), else on a writer's goroutine. It must not block.
 //
 // leaderEpoch is stamped on the batches: that of the leader who appends, 0 where there is no cluster.
 func (l *Log) Append(p *record.Prepared, leaderEpoch int32, done func(Appended)) {
 	l.mu.Lock()
-	refused, err := l.appendLocked(p, leaderEpoch, done)
+	a, ended, err := l.appendLocked(p, leaderEpoch, done)
 	l.mu.Unlock()
-	if err != nil {
-		refused.BaseOffset, refused.LastOffset, refused.LogAppendTimeMs = -1, -1, -1
-		refused.LogStartOffset, refused.Err = l.start.Load(), err
-		done(refused)
+	l.ended(a, ended, err, done)
+}
+
+// ended answers an append that appendLocked has ended.
+func (l *Log) ended(a Appended, ended bool, err error, done func(Appended)) {
+	if !ended && err == nil {
 		return
 	}
-	if refused.Duplicate {
-		refused.LogStartOffset = l.start.Load()
-		done(refused)
+	a.LogStartOffset = l.start.Load()
+	if err != nil {
+		a = Appended{BaseOffset: -1, LastOffset: -1, LogAppendTimeMs: -1, LogStartOffset: a.LogStartOffset, Err: err}
+	}
+	done(a)
+	if err == nil && !a.Duplicate && l.e.opt.OnAdvance != nil {
+		l.e.opt.OnAdvance(l)
 	}
 }
 
-// appendLocked queues the append, or returns an error, or the original of a duplicate that is already acknowledged.
-func (l *Log) appendLocked(p *record.Prepared, leaderEpoch int32, done func(Appended)) (Appended, error) {
+// appendLocked stages the append or the answer to a duplicate, and returns how it ended, or queues it for a writer, or
+// returns an error.
+func (l *Log) appendLocked(p *record.Prepared, leaderEpoch int32, done func(Appended)) (a Appended, ended bool, err error) {
 	if err := l.appendable(len(p.Bytes)); err != nil {
-		return Appended{}, err
+		return a, false, err
 	}
 	dup, err := l.checkProducers(p)
 	if err != nil {
-		return Appended{}, err
+		return a, false, err
 	}
 	if dup != nil {
-		return l.duplicate(dup, done), nil
+		a, ended = l.duplicate(dup, done)
+		return a, ended, nil
 	}
 	if err := l.e.reserve(int64(len(p.Bytes))); err != nil {
-		return Appended{}, err
+		return a, false, err
 	}
 	cfg := l.config.Load()
 	if err := l.rollIfNeeded(p, cfg); err != nil {
 		l.e.release(int64(len(p.Bytes)))
-		return Appended{}, err
+		return a, false, err
 	}
 	if e, ok := l.mu.epochs.Latest(); !ok || e.Epoch < leaderEpoch {
 		l.mu.epochsNew = l.mu.epochs.Assign(leaderEpoch, l.mu.end) || l.mu.epochsNew
 	}
 	if !l.mu.busy && !l.mu.active.Open() {
-		l.mu.active.SetDirect(l.e.wantsDirect(cfg)) // nothing of it is with a writer
+		l.mu.active.SetDirect(l.wantsDirect(cfg), cfg.Sync()) // nothing of it is with a writer
 	}
 	base := l.mu.end
-	r := l.room(len(p.Bytes))
-	at := len(r.buf)
-	r.buf = append(r.buf, p.Bytes...)
+	r := l.room(len(p.Bytes), l.stages(cfg))
+	if err := l.place(r, p, leaderEpoch, cfg); err != nil {
+		l.e.fail(err) // some of it may be there, and its offsets are given
+		return a, false, offline(err)
+	}
+	a = Appended{BaseOffset: base, LastOffset: l.mu.end - 1, LogAppendTimeMs: p.LogAppendTimeMs}
+	if r.staged {
+		l.staged(r, cfg)
+		l.enqueue()
+		return a, true, nil
+	}
+	r.acks = append(r.acks, ack{done, a})
+	l.enqueue()
+	return a, false, nil
+}
+
+// place copies the batches to the end of a run that has room for them, gives them their offsets and accounts for them.
+func (l *Log) place(r *run, p *record.Prepared, leaderEpoch int32, cfg *Config) error {
+	base, at := l.mu.end, len(r.buf)
+	err := r.mem.change(func() {
+		r.buf = append(r.buf, p.Bytes...)
+		next := base
+		for i := range p.Batches {
+			info := &p.Batches[i]
+			batch := record.Batch(r.buf[at+info.Position:][:info.Size])
+			batch.SetBaseOffset(next)
+			batch.SetPartitionLeaderEpoch(leaderEpoch)
+			next += int64(info.LastOffsetDelta) + 1
+		}
+	})
 	for i := range p.Batches {
-		l.placeBatch(&p.Batches[i], r.buf[at:], leaderEpoch, cfg)
+		info := &p.Batches[i]
+		l.account(info, record.Batch(r.buf[at+info.Position:][:info.Size]), cfg)
 	}
 	r.end = l.mu.end
 	r.messages += l.mu.end - base
-	a := Appended{BaseOffset: base, LastOffset: l.mu.end - 1, LogAppendTimeMs: p.LogAppendTimeMs}
-	r.acks = append(r.acks, ack{done, a})
-	l.enqueue()
-	return Appended{}, nil
+	if err == nil && r.staged {
+		err = l.e.stage.count(r)
+	}
+	return err
 }
 
 // appendable says whether the log takes appends of n bytes at all.
@@ -123,10 +159,10 @@ func (l *Log) checkProducers(p *record.Prepared) (*producer.Appended, error) {
 
 // duplicate answers with the original's offsets: at once if the original is acknowledged, else together with what is
 // pending, since an answer now would promise what a crash can still undo.
-func (l *Log) duplicate(dup *producer.Appended, done func(Appended)) Appended {
-	a := Appended{BaseOffset: dup.BaseOffset, LastOffset: dup.LastOffset, LogAppendTimeMs: dup.Timestamp, Duplicate: true}
+func (l *Log) duplicate(dup *producer.Appended, done func(Appended)) (a Appended, ended bool) {
+	a = Appended{BaseOffset: dup.BaseOffset, LastOffset: dup.LastOffset, LogAppendTimeMs: dup.Timestamp, Duplicate: true}
 	if dup.LastOffset < l.acknowledged() || l.w.planted.doubled {
-		return a
+		return a, true
 	}
 	if n := len(l.mu.pending); n > 0 {
 		l.mu.pending[n-1].acks = append(l.mu.pending[n-1].acks, ack{done, a})
@@ -134,12 +170,13 @@ func (l *Log) duplicate(dup *producer.Appended, done func(Appended)) Appended {
 		// The original is in a writer's hands: an empty run behind it is done after it.
 		r := l.newRun(0)
 		r.acks = append(r.acks, ack{done, a})
-		l.enqueue()
 	}
-	return Appended{}
+	l.enqueue()
+	return a, false
 }
 
-// acknowledged returns the offset below which the log's present mode has nothing left to wait for.
+// acknowledged returns the offset below which the log's present mode has nothing left to wait for. Staged records of a log
+// that went to sync since are acknowledged, and still to be flushed before a duplicate of theirs may be.
 func (l *Log) acknowledged() int64 {
 	if l.config.Load().Sync() {
 		return l.flushed.Load().offset
@@ -147,13 +184,9 @@ func (l *Log) acknowledged() int64 {
 	return l.high.Load().offset
 }
 
-// placeBatch gives the batch at its position in b its offset and epoch and accounts for it.
-func (l *Log) placeBatch(info *record.Info, b []byte, leaderEpoch int32, cfg *Config) {
-	batch := record.Batch(b[info.Position:][:info.Size])
-	base := l.mu.end
-	last := base + int64(info.LastOffsetDelta)
-	batch.SetBaseOffset(base)
-	batch.SetPartitionLeaderEpoch(leaderEpoch)
+// account makes the log's state that behind a batch.
+func (l *Log) account(info *record.Info, batch record.Batch, cfg *Config) {
+	last := l.mu.end + int64(info.LastOffsetDelta)
 	l.mu.active.Note(info.Size, last, info.MaxTimestamp, cfg.IndexInterval)
 	if info.ProducerID >= 0 {
 		l.noteProducer(info, batch, last)
@@ -203,7 +236,8 @@ func (l *Log) rollLocked(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	s.SetDirect(l.e.wantsDirect(l.config.Load()))
+	cfg := l.config.Load()
+	s.SetDirect(l.wantsDirect(cfg), cfg.Sync())
 	l.mu.active, l.mu.created = s, now
 	r := l.newRun(0)
 	r.rolled = true

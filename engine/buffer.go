@@ -29,7 +29,9 @@ type buffers struct {
 type buffer struct {
 	bytes []byte // all of it
 	mem   *uring.Buffer
-	class int          // -1: larger than every class, never kept
+	class int    // -1: larger than every class, never kept
+	stage *stage // the memory is a slot of it, at a position in the mapping
+	at    int64
 	refs  atomic.Int32 // beside the owner's own: readers of what was written from it
 }
 
@@ -70,6 +72,10 @@ func (b *buffers) get(n int) *buffer {
 }
 
 func (b *buffers) put(m *buffer) {
+	if m.stage != nil {
+		m.stage.put(m)
+		return
+	}
 	if m.class >= 0 {
 		b.mu.Lock()
 		if b.kept+int64(len(m.bytes)) <= keptBuffers {
@@ -109,7 +115,7 @@ var runs = sync.Pool{New: func() any { return new(run) }}
 
 func (e *Engine) recycle(r *run) {
 	if r.mem != nil {
-		e.buffers.put(r.mem)
+		e.buffers.unref(r.mem)
 	}
 	clear(r.acks)
 	*r = run{acks: r.acks[:0]}

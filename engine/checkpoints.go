@@ -114,9 +114,7 @@ func (l *Log) snapshot() (at point, b []byte, err error) {
 	at.offset, at.base, b = l.mu.end, l.mu.active.Base, l.mu.producers.Marshal()
 	at.maxTimestamp, at.maxOffset = l.mu.active.MaxTimestamp()
 	l.w.beyond.Store(0)
-	for l.mu.busy && l.high.Load().offset < at.offset && l.Err() == nil {
-		l.mu.idle.Wait()
-	}
+	l.awaitWritten(at.offset)
 	return at, b, nil
 }
 
@@ -125,7 +123,7 @@ func (l *Log) newest() *segment.Segment {
 	if v := *l.view.Load(); len(v) > 0 {
 		return v[len(v)-1]
 	}
-	return l.high.Load().seg
+	return l.written.Load().seg
 }
 
 // replaceSnapshot writes the producers' state at an offset and removes the one before it, unless that belongs to a

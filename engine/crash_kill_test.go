@@ -214,7 +214,7 @@ func TestAKilledProcessLeavesWhatAPowerCutThenKeeps(t *testing.T) {
 				case <-m.died:
 				}
 				m.bury()
-				next := cut{disk: disk, before: a.now(), after: a.now()}
+				next := cut{disk: disk, before: a.now(), after: a.now(), killed: true}
 				if err := next.verify(a, h); err != nil {
 					t.Fatalf("seed %d, killed before call %d: %v", seed, n, err)
 				}

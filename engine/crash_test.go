@@ -14,11 +14,12 @@ import (
 // long says that the tests may take minutes.
 func long() bool { return os.Getenv("ZURAU_LONG") == "1" }
 
-// A cut is a disk after a power cut, and how many events there were before and after it.
+// A cut is a disk after a power cut, or the end of the process alone, and how many events there were before and after it.
 type cut struct {
 	disk          *fs.Crash
 	before, after int
 	what          string
+	killed        bool // the kernel went on: what async acknowledged is there, too
 }
 
 // cuts takes cuts of a disk while a workload runs on it.
@@ -32,7 +33,7 @@ type cuts struct {
 func (k *cuts) take(p fs.Policy, what string) {
 	before := k.a.now()
 	clone := k.disk.Clone(p)
-	c := cut{clone, before, k.a.now(), fmt.Sprintf("%s, %s", what, [...]string{"unflushed dropped", "all kept", "random"}[p])}
+	c := cut{clone, before, k.a.now(), fmt.Sprintf("%s, %s", what, [...]string{"unflushed dropped", "all kept", "random"}[p]), p == fs.KeepAll}
 	k.mu.Lock()
 	k.all = append(k.all, c)
 	k.mu.Unlock()
@@ -57,7 +58,7 @@ func (c *cut) verify(a *account, h how) error {
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
-	for n, l := range a.ledgers(c.before, c.after) {
+	for n, l := range a.ledgers(c.before, c.after, c.killed) {
 		log, _ := e.Log(n)
 		if err := l.check(log); err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", n, err), e.Close())

@@ -61,6 +61,11 @@ func (l *Log) deleteFolder() error {
 				return err
 			}
 		}
+		if l.id == [16]byte{} {
+			if err := l.forgetStaged(); err != nil {
+				return err
+			}
+		}
 		if err := l.closeFiles(ErrDeleted); err != nil {
 			return l.e.failIfFinal(err)
 		}
@@ -116,9 +121,7 @@ func (l *Log) strayName() string {
 func (l *Log) drain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.mu.busy {
-		l.mu.idle.Wait()
-	}
+	l.awaitIdle()
 }
 
 // closeFiles closes the descriptors of all segments, and says why to reads that come later.

@@ -58,6 +58,8 @@ type directState struct {
 	sync bool             // the write in flight flushes itself: the mode may change under it
 	tail []byte           // the bytes of the file's last block that is not full
 	zero ahead
+	runs int  // small ones in a row, of a log that is direct because it was hot
+	cold bool // it is to be written through the page cache again
 }
 
 // committer returns the direct writer, starting it on first use.
@@ -92,14 +94,12 @@ type lazyCommitter struct {
 }
 
 // wantsDirect reports whether a new segment of a log with that configuration is to be written directly.
-func (e *Engine) wantsDirect(c *Config) bool {
+func (l *Log) wantsDirect(c *Config) bool {
 	switch c.Writer {
 	case WriterBuffered:
 		return false
 	case WriterAuto:
-		if !c.Sync() {
-			return false
-		}
+		return c.Sync() || l.w.hot.Load()
 	}
 	return true
 }
@@ -182,7 +182,7 @@ func (c *committer) writeAlone(l *Log) {
 		if err == nil && durable && !dsync {
 			err = f.Datasync()
 		}
-		l.written(r, err)
+		l.wrote(r, err)
 		c.mu.Lock()
 		others := len(c.inbox) > 0
 		c.mu.Unlock()
@@ -207,7 +207,7 @@ func (c *committer) end(ended []fs.Completion) {
 		case f.flush && e.Err == nil:
 			c.flush(f.log)
 		default:
-			f.log.written(f.log.w.direct.left[0], e.Err)
+			f.log.wrote(f.log.w.direct.left[0], e.Err)
 			c.next(f.log)
 		}
 	}
@@ -225,7 +225,7 @@ func (c *committer) flush(l *Log) {
 		}
 		err = f.Datasync() // no room in the queue: this thread can wait as well
 	}
-	l.written(r, err)
+	l.wrote(r, err)
 	c.next(l)
 }
 

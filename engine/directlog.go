@@ -28,7 +28,7 @@ func (l *Log) nextDirect() *run {
 			continue
 		case l.blockedByZeros(r):
 			return nil // zerosLaid goes on
-		case r.rolled || !r.seg.Direct() || !r.seg.Open() || d.sync && l.unflushed() || l.w.syncFrom.Load() >= 0 && !l.promised(d.sync, r):
+		case l.cools(r), r.rolled || !r.seg.Direct() || !r.seg.Open() || d.sync && l.unflushed() || l.w.syncFrom.Load() >= 0 && !l.promised(d.sync, r):
 			l.errand()
 			return nil
 		}
@@ -42,7 +42,7 @@ func (l *Log) takeDirect() bool {
 	defer l.mu.Unlock()
 	defer l.mu.idle.Broadcast()
 	d := &l.w.direct
-	if len(l.mu.pending) == 0 {
+	if l.takeable() == 0 {
 		if d.zero.flying {
 			l.mu.parked = true // the zeros must be there before anybody else may touch the file
 		} else {
@@ -50,9 +50,7 @@ func (l *Log) takeDirect() bool {
 		}
 		return false
 	}
-	d.left = append(d.left, l.mu.pending...)
-	clear(l.mu.pending)
-	l.mu.pending = l.mu.pending[:0]
+	d.left = l.takePending(d.left)
 	return true
 }
 
@@ -70,7 +68,7 @@ func (l *Log) promised(sync bool, r *run) bool { return sync && len(r.buf) <= fl
 
 // unflushed reports whether records were written and not flushed.
 func (l *Log) unflushed() bool {
-	return l.flushed.Load().offset < l.high.Load().offset || !l.namesDurable()
+	return l.flushed.Load().offset < l.written.Load().offset || !l.namesDurable()
 }
 
 // block lays out the blocks of a run's write: see committer.
@@ -86,16 +84,21 @@ func (l *Log) block(r *run) (f fs.File, p []byte, at int64, durable bool) {
 	if err != nil {
 		panic(err) // it is open: nextDirect has looked
 	}
-	mem := r.mem.bytes
-	copy(mem[:head], l.w.direct.tail)
 	n := head + len(r.buf)
 	end := (n + fs.BlockSize - 1) / fs.BlockSize * fs.BlockSize
-	clear(mem[n:end])
+	mem := r.mem.bytes
+	err = r.mem.change(func() {
+		copy(mem[:head], l.w.direct.tail)
+		clear(mem[n:end])
+	})
+	if err != nil {
+		l.e.fail(err) // the write will be of no consequence: written looks at what failed
+	}
 	return f, mem[:end], r.position - int64(head), l.w.direct.sync
 }
 
-// written takes the end of a run's direct write, moves the marks and answers.
-func (l *Log) written(r *run, err error) {
+// wrote takes the end of a run's direct write, moves the marks and answers.
+func (l *Log) wrote(r *run, err error) {
 	if err == nil {
 		err = l.advance(r)
 	}
@@ -129,8 +132,14 @@ func (l *Log) advance(r *run) error {
 	if d.sync {
 		l.promise(m.offset)
 	}
-	l.keepRun(r)
-	l.high.Store(m)
+	if !r.staged {
+		l.keepRun(r) // before anybody reads there
+	}
+	l.written.Store(m)
+	l.raiseHigh(m)
+	if err := l.unstage(r); err != nil {
+		return err
+	}
 	l.arrangeFlush(cfg)
 	return nil
 }
@@ -177,7 +186,9 @@ func (l *Log) prepareDirect(r *run) error {
 		_, err := l.openActive(r.seg, fs.Direct)
 		if errors.Is(err, fs.ErrUnsupported) {
 			l.e.log.Info("no direct writes on this file system", "dir", l.e.opt.Dir)
-			r.seg.SetDirect(false)
+			l.e.noDirect.Store(true)
+			l.w.hot.Store(false)
+			r.seg.SetDirect(false, false)
 			return nil
 		}
 		if err != nil {
@@ -194,7 +205,7 @@ func (l *Log) prepareDirect(r *run) error {
 		}
 	}
 	if l.config.Load().Sync() {
-		if err := l.flushTo(l.high.Load()); err != nil {
+		if err := l.flushTo(l.written.Load()); err != nil {
 			return err
 		}
 		return l.syncNames()

@@ -39,12 +39,18 @@ type Engine struct {
 	async, sync, flushers *pool
 	direct                lazyCommitter
 	recent                recent
-	buffers               buffers
-	shared                *segment.Shared
-	space                 space
-	waiting               atomic.Int64 // bytes appended and not written
-	producerExpiration    atomic.Int64 // milliseconds
-	ready                 ready
+	stage                 *stage      // nil where there is none
+	noDirect              atomic.Bool // the file system has no O_DIRECT
+	staged                struct {    // during recovery
+		file fs.File
+		runs map[Name][]stagedRun
+	}
+	buffers            buffers
+	shared             *segment.Shared
+	space              space
+	waiting            atomic.Int64 // bytes appended and not written
+	producerExpiration atomic.Int64 // milliseconds
+	ready              ready
 
 	failure   atomic.Pointer[error]
 	closed    atomic.Bool
@@ -100,6 +106,7 @@ func Open(opt Options) (*Engine, error) {
 		}
 		return nil, errors.Join(err, lock.Close())
 	}
+	e.openStage()
 	e.space.measure(e)
 	e.start()
 	return e, nil
@@ -117,6 +124,7 @@ func (o Options) filled() Options {
 	}
 	o.Writers = orDefault(o.Writers, min(runtime.NumCPU(), 4))
 	o.SyncWriters = orDefault(o.SyncWriters, 32)
+	o.StageBytes = orDefault(o.StageBytes, 64<<20)
 	o.MemoryBytes = orDefault(o.MemoryBytes, 256<<20)
 	o.ReserveBytes = orDefault(o.ReserveBytes, 256<<20)
 	o.ZeroAheadBytes = orDefault(o.ZeroAheadBytes, 1<<30)
@@ -261,7 +269,7 @@ func (e *Engine) Close() error {
 	e.removals.finish(e)
 	e.recent.dropAll(e)
 	e.buffers.trim()
-	return errors.Join(err, e.lock.Close())
+	return errors.Join(err, e.closeStage(err == nil), e.lock.Close())
 }
 
 // settleAll brings everything to stable storage that the next start would have to look for.

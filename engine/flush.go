@@ -13,10 +13,7 @@ func (l *Log) Flush() error {
 	}
 	defer l.e.life.RUnlock()
 	l.mu.Lock()
-	end := l.mu.end
-	for l.mu.busy && l.high.Load().offset < end && l.Err() == nil {
-		l.mu.idle.Wait()
-	}
+	l.awaitWritten(l.mu.end)
 	l.mu.Unlock()
 	return l.flushWritten()
 }
@@ -26,7 +23,7 @@ func (l *Log) flushWritten() error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	return l.onceFlushing(func() error { return l.flushLocked(l.high.Load()) }) // Truncate lowers it, under the lock
+	return l.onceFlushing(func() error { return l.flushLocked(l.written.Load()) }) // Truncate lowers it, under the lock
 }
 
 // flushTo puts everything below m, which is written, on stable storage.
@@ -166,6 +163,9 @@ func (e *Engine) flushTurn(l *Log) {
 		return // Close has flushed it, or will
 	}
 	defer e.life.RUnlock()
+	l.mu.Lock()
+	l.awaitWritten(l.mu.end)
+	l.mu.Unlock()
 	if l.flushWritten() == nil && l.w.beyond.Load() >= e.opt.CheckpointBytes {
 		e.checkpointSoon(l)
 	}

@@ -27,6 +27,7 @@ func newBench(t *testing.T) *bench {
 	b.now.Store(testNow)
 	b.opt = crashOptions(b.disk, ways[0])
 	b.opt.CheckpointBytes = 0
+	b.opt.StageBytes = -1 // what a writer does is seen when it has answered; staged_test.go and the crash tests have a stage
 	b.opt.Now = func() time.Time { return time.UnixMilli(b.now.Load()) }
 	b.open()
 	t.Cleanup(func() { b.e.Close() })

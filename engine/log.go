@@ -24,8 +24,8 @@ func (n Name) String() string { return fmt.Sprintf("%s-%d", n.Topic, n.Partition
 // A Log is one partition's records. Its methods may be called from anywhere.
 //
 // Three offsets move forward, in this order: the log end offset (appended: in memory, with its offset), the written one
-// (the kernel has it) and the flushed one (stable storage has it). The high watermark is the written one of an async
-// log and the flushed one of a sync log; readers see what lies below it.
+// (its file has it) and the flushed one (stable storage has it). The high watermark is the flushed one of a sync log, and of an
+// async log what a kill of the process does not undo: it is staged, or written. Readers see what lies below it.
 type Log struct {
 	e    *Engine
 	name Name
@@ -39,8 +39,10 @@ type Log struct {
 	view atomic.Pointer[[]*segment.Segment]
 	// start is the log start offset: records below it are gone for readers.
 	start atomic.Int64
-	// high and flushed are where readers and recovery may rely on whole batches. high never falls, but in Truncate.
+	// high, written and flushed are where readers, writers and recovery may rely on whole batches. They never fall, but in
+	// Truncate. Between written and high are the staged runs.
 	high    atomic.Pointer[mark]
+	written atomic.Pointer[mark]
 	flushed atomic.Pointer[mark]
 	// cuts counts the beginnings and ends of Truncate: odd while one is at it. A read that saw it change starts again.
 	cuts atomic.Int64
@@ -61,6 +63,9 @@ type Log struct {
 		epochsNew bool // since they were last in their file
 		pending   []*run
 		busy      bool // a writer has the log, or it is in a writer's queue
+		kicked    bool // the last staged run is to be written as it is
+		serial    uint64
+		class     int  // of the next slot of the stage
 		parked    bool // the direct writer has it, and waits for zeros alone
 		deleted   bool
 	}

@@ -67,7 +67,7 @@ func (l *Log) lookUp(find func(view) (TimeOffset, *segment.Segment, error)) (Tim
 			return none, offline(*p)
 		}
 		cuts := l.cuts.Load()
-		v := view{start: l.start.Load(), high: l.readable()}
+		v := view{start: l.start.Load(), high: l.inFiles()}
 		all := *l.view.Load()
 		for i, s := range all {
 			below := i+1 < len(all) && all[i+1].Base <= v.start
@@ -87,6 +87,20 @@ func (l *Log) lookUp(find func(view) (TimeOffset, *segment.Segment, error)) (Tim
 			return none, again
 		}
 	}
+}
+
+// inFiles returns where readers may read in the files, once what may be read now is there.
+func (l *Log) inFiles() *mark {
+	h := l.readable()
+	if l.written.Load().offset < h.offset {
+		l.mu.Lock()
+		l.awaitWritten(h.offset)
+		l.mu.Unlock()
+	}
+	if w := l.written.Load(); w.offset < h.offset {
+		return w
+	}
+	return h
 }
 
 // end returns the position in a segment up to which records may be read.

@@ -24,8 +24,8 @@ type Options struct {
 	// Logger receives what an operator should know: recoveries, cuts, failures. nil discards.
 	Logger *slog.Logger
 
-	// OnAdvance is called when the high watermark of a log has moved, on a writer goroutine, after the appends below
-	// it were acknowledged. It must not block.
+	// OnAdvance is called when the high watermark of a log has moved, after the appends below it were acknowledged: on a
+	// writer's goroutine, or on that of a staged append. It must not block.
 	OnAdvance func(*Log)
 
 	// OnFailure is called once when the directory goes offline, on a goroutine of its own.
@@ -44,6 +44,11 @@ type Options struct {
 	// MemoryBytes bounds the bytes that are appended but not written; 0 is 256 MiB. Beyond it Busy says so and Ready when
 	// it is over; beyond twice as much Append refuses with ErrBusy.
 	MemoryBytes int64
+
+	// StageBytes bounds the memory in which appends of async logs are acknowledged before they are in their files. It is a file
+	// of the directory that is mapped: what is there outlives the process as what is written does. 0 is 64 MiB; negative is
+	// none: such appends are then acknowledged by the writers.
+	StageBytes int64
 
 	// ReserveBytes is kept free on the file system for checkpoints, indexes and recovery: appends are refused with
 	// ErrNoSpace before it is used. 0 is 256 MiB.
@@ -93,7 +98,8 @@ func (m SyncMethod) String() string {
 type Writer int
 
 const (
-	// WriterAuto takes the direct writer for sync logs where a queue is to be had, and the buffered one elsewhere.
+	// WriterAuto takes the direct writer for sync logs and, for as long as they are written in large pieces, for async
+	// ones; and the buffered one elsewhere.
 	WriterAuto Writer = iota
 	// WriterBuffered writes through the page cache.
 	WriterBuffered

@@ -78,6 +78,11 @@ func (l *Log) read(offset int64, maxBytes int, whole, noWait bool) (Range, error
 			l.LogEndOffset() // waits for its end
 			continue
 		}
+		if err == errMoved {
+			tries--
+			l.LogEndOffset() // waits for the append that is at it
+			continue
+		}
 		if err == nil || tries > maxTries {
 			return r, err
 		}
@@ -88,6 +93,17 @@ func (l *Log) read(offset int64, maxBytes int, whole, noWait bool) (Range, error
 			return r, again
 		}
 	}
+}
+
+// errMoved says that records left the stage while they were looked for: they are in the file now.
+var errMoved = errors.New("moved from the stage to the file")
+
+// fileEnd returns h, or what is written where that is less.
+func (l *Log) fileEnd(h *mark) *mark {
+	if w := l.written.Load(); w.offset < h.offset {
+		return w
+	}
+	return h
 }
 
 // maxTries bounds how often a look-up that found a wrong index, or a segment that was going, starts again.
@@ -116,8 +132,8 @@ func (l *Log) repairIndex(s *segment.Segment, why error) error {
 	defer l.settling.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for s == l.mu.active && l.mu.busy {
-		l.mu.idle.Wait()
+	if s == l.mu.active {
+		l.awaitIdle() // what is not in the file would be forgotten
 	}
 	if !slices.Contains(*l.view.Load(), s) {
 		return nil // it went meanwhile
@@ -158,11 +174,14 @@ func (l *Log) readOnce(offset int64, maxBytes int, whole, noWait bool) (r Range,
 	}
 	segs := *l.view.Load()
 	i := sort.Search(len(segs), func(i int) bool { return segs[i].Base > offset }) - 1
-	if i < 0 {
+	if i < 0 && offset < l.written.Load().offset {
 		return r, nil, fmt.Errorf("read %s at offset %d: %w", l.name, offset, ErrOffsetOutOfRange) // retention was faster
 	}
-	if s := segs[i]; s.Direct() && r.readRecent(l, s, offset, maxBytes, whole) {
+	if r.readRecent(l, offset, maxBytes, whole) {
 		return r, nil, nil
+	}
+	if h = l.fileEnd(h); offset >= h.offset || i < 0 {
+		return r, nil, errMoved // it was written between the two looks
 	}
 	for ; i < len(segs); i++ {
 		err := r.find(segs[i], h, offset, maxBytes, whole, noWait)

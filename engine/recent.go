@@ -1,17 +1,20 @@
 package engine
 
 import (
+	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/engine/segment"
 )
 
-// What a direct write has put on the disk is not in the page cache. So that a reader at the end of such a log does not
-// read from the disk what was in memory a moment ago, the buffers of the last writes are kept for it, within a bound
-// for the whole directory, the oldest going first. Nothing is kept for logs that nobody reads at their end.
+// Readers find here what is in memory: staged runs, which no file has yet, and runs that were written past the page cache a
+// moment ago. So that a reader at the end of a log does not read from the disk what was in memory, the buffers of the last direct
+// writes are kept for it, within a bound for the whole directory, the oldest going first. Nothing is kept for logs that
+// nobody reads at their end.
 
 const (
 	// recentBytes bounds the memory of buffers that are kept for readers, over all logs of a directory.
@@ -27,15 +30,24 @@ type recent struct {
 	bytes int64
 }
 
-// kept is the records of one direct write.
+// kept is the records of one run.
 type kept struct {
-	log       *Log
-	seg       *segment.Segment
-	base, end int64 // offsets
-	position  int64 // in the file
-	buf       []byte
-	mem       *buffer // with one reference of ours
+	log      *Log
+	base     int64 // offset of the first record
+	position int64 // in the file
+	buf      []byte
+	mem      *buffer // with one reference of ours once the run has none
+	filled   atomic.Pointer[filled]
 }
+
+// filled is how much of a run readers may see: a staged one grows.
+type filled struct {
+	n   int   // bytes
+	end int64 // offset after the last record
+}
+
+// ends returns the offset after the last record that readers may see.
+func (k *kept) ends() int64 { return k.filled.Load().end }
 
 // tailReads is a log's part in it.
 type tailReads struct {
@@ -49,22 +61,59 @@ func (l *Log) keepRun(r *run) {
 	l.tail.mu.Lock()
 	wanted := time.Since(l.tail.last) < readLately
 	l.tail.mu.Unlock()
-	if !wanted {
+	switch {
+	case !wanted && r.staged:
+		l.hideRun(r.readable)
 		return
+	case !wanted:
+		return
+	case !r.staged:
+		l.showRun(r, record.Batch(r.buf).BaseOffset()).filled.Store(&filled{len(r.buf), r.end})
 	}
-	k := &kept{log: l, seg: r.seg, base: record.Batch(r.buf).BaseOffset(), end: r.end, position: r.position, buf: r.buf, mem: r.mem}
+	k := r.readable
 	r.mem = nil
 	rc := &l.e.recent
 	rc.mu.Lock()
 	defer rc.mu.Unlock()
 	rc.fifo = append(rc.fifo, k)
 	rc.bytes += int64(len(k.mem.bytes))
-	l.tail.mu.Lock()
-	l.tail.list = append(l.tail.list, k)
-	l.tail.mu.Unlock()
 	for rc.bytes > recentBytes {
 		rc.drop(l.e)
 	}
+}
+
+// showRun lets readers find a run, once filled says that there is something.
+func (l *Log) showRun(r *run, base int64) *kept {
+	k := &kept{log: l, base: base, position: r.position, buf: r.buf[:cap(r.buf)], mem: r.mem}
+	k.filled.Store(&filled{0, base})
+	r.readable = k
+	l.tail.mu.Lock()
+	defer l.tail.mu.Unlock()
+	l.tail.list = append(l.tail.list, k)
+	return k
+}
+
+// hideRun takes a run off: its records are in the file and in the page cache.
+func (l *Log) hideRun(k *kept) {
+	l.tail.mu.Lock()
+	defer l.tail.mu.Unlock()
+	if i := slices.Index(l.tail.list, k); i >= 0 {
+		l.tail.list = slices.Delete(l.tail.list, i, i+1)
+	}
+}
+
+// unstage lets go of a staged run whose records are in their file.
+func (l *Log) unstage(r *run) error {
+	if !r.staged {
+		return nil
+	}
+	mem := r.mem
+	if r.seg.Direct() {
+		l.keepRun(r)
+	} else {
+		l.hideRun(r.readable)
+	}
+	return l.e.stage.written(mem)
 }
 
 // drop lets the oldest go. It is the oldest of its log too.
@@ -101,21 +150,28 @@ func (l *Log) forgetRecent() {
 }
 
 // readRecent sets the range to records in memory, and reports whether those from offset on are there.
-func (r *Range) readRecent(l *Log, s *segment.Segment, offset int64, maxBytes int, whole bool) bool {
+func (r *Range) readRecent(l *Log, offset int64, maxBytes int, whole bool) bool {
 	t := &l.tail
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = time.Now()
-	i := sort.Search(len(t.list), func(i int) bool { return t.list[i].end > offset })
-	if i == len(t.list) || t.list[i].base > offset || t.list[i].seg != s || t.list[i].end > r.HighWatermark {
+	i := sort.Search(len(t.list), func(i int) bool { return t.list[i].ends() > offset })
+	if i == len(t.list) || t.list[i].base > offset {
 		return false
 	}
 	k := t.list[i]
-	p, err := segment.FindIn(k.buf, offset)
-	if err != nil {
+	f := k.filled.Load()
+	if f.end > r.HighWatermark {
+		if r.HighWatermark = l.readable().offset; f.end > r.HighWatermark {
+			return false // it is being staged at this moment, or the directory is offline
+		}
+	}
+	var p segment.Place
+	var err error
+	if fault := k.mem.change(func() { p, err = segment.FindIn(k.buf[:f.n], offset) }); fault != nil || err != nil {
 		return false
 	}
-	size := min(max(maxBytes, 0), len(k.buf)-int(p.Position))
+	size := min(max(maxBytes, 0), f.n-int(p.Position))
 	if size < p.Size {
 		if !whole {
 			return true // as an empty range

@@ -19,6 +19,7 @@ type Recovery struct {
 	Clean    bool          // the stop before was orderly: nothing was scanned
 	Logs     int           // opened
 	Scanned  int64         // bytes of batches that were checked, all beyond recovery points
+	Redone   int64         // bytes of batches that were acknowledged and not in their files when the process was killed
 	Cut      int64         // bytes behind the last good batch that were taken off and kept in side files
 	Offline  int           // logs that are corrupt
 	States   map[State]int // rows of the recovery table that were met, and how often
@@ -43,6 +44,12 @@ func (e *Engine) recover() error {
 	if err := e.readCheckpoints(); err != nil {
 		return err
 	}
+	if !clean {
+		if err := e.readStage(); err != nil {
+			return err
+		}
+		defer e.closeStagedFile()
+	}
 	names, err := e.folders()
 	if err != nil {
 		return err
@@ -57,7 +64,7 @@ func (e *Engine) recover() error {
 	e.recovered.Duration = time.Since(began)
 	if !clean && len(names) > 0 {
 		e.log.Info("recovered after an unclean stop", "dir", e.opt.Dir, "logs", len(names), "scanned", e.recovered.Scanned,
-			"cut", e.recovered.Cut, "offline", e.recovered.Offline, "took", e.recovered.Duration)
+			"redone", e.recovered.Redone, "cut", e.recovered.Cut, "offline", e.recovered.Offline, "took", e.recovered.Duration)
 	}
 	return nil
 }
@@ -170,6 +177,7 @@ func (e *Engine) openLogs(names []Name, clean bool) error {
 					e.logs.m[n] = l
 					e.recovered.Scanned += done.Scanned
 					e.recovered.Cut += done.Cut
+					e.recovered.Redone += done.Redone
 					e.recovered.Offline += done.Offline
 					for s, n := range done.States {
 						e.recovered.add(s, n)

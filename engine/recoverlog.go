@@ -31,6 +31,7 @@ func (e *Engine) newLog(n Name, id [16]byte, c Config) *Log {
 	l.w.syncFrom.Store(-1)
 	l.settled.Store(new(pointAt(0)))
 	l.high.Store(new(mark))
+	l.written.Store(new(mark))
 	l.flushed.Store(new(mark))
 	return l
 }
@@ -45,6 +46,7 @@ func (l *Log) startAt(offset int64) error {
 	l.start.Store(offset)
 	m := &mark{offset, s, 0}
 	l.high.Store(m)
+	l.written.Store(m)
 	l.flushed.Store(m)
 	return nil
 }
@@ -55,6 +57,7 @@ type recovering struct {
 	clean   bool
 	unknown bool // no checkpoint names the log: after an orderly stop, too, it has to be looked at
 	point   point
+	staged  []stagedRun // ascending
 	files   []int64
 	sizes   map[int64]int64
 	snaps   []int64 // offsets of producer snapshots
@@ -86,6 +89,9 @@ func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
 		r.meet(StateOf(err), "error", err)
 		l.corrupt.Store(&err)
 		r.done.Offline = 1
+		if err := r.keepStaged(); err != nil {
+			return nil, r.done, errors.Join(err, l.closeFiles(ErrClosed))
+		}
 	}
 	return l, r.done, nil
 }
@@ -104,6 +110,7 @@ func (r *recovering) open() error {
 	}
 	r.id = id
 	r.w.identified.Store(id != [16]byte{})
+	r.staged = r.stagedFor()
 	if err := r.list(); err != nil {
 		return err
 	}
@@ -147,6 +154,7 @@ func (r *recovering) load() error {
 	r.mu.active, r.mu.created, r.mu.end = last, r.e.opt.Now(), r.next
 	m := &mark{r.next, last, last.Size()}
 	r.high.Store(m)
+	r.written.Store(m)
 	r.flushed.Store(m)
 	at := point{offset: r.next, base: last.Base}
 	at.maxTimestamp, at.maxOffset = last.MaxTimestamp()
@@ -266,7 +274,7 @@ func (r *recovering) openSegment(s *segment.Segment, i int) (err error) {
 	if size == 0 {
 		r.meet(EmptySegment, "file", s.Path())
 	}
-	if (!r.clean || r.unknown) && (last || r.files[i+1] > r.point.offset) {
+	if (!r.clean || r.unknown) && (last || r.files[i+1] > r.point.offset || !r.sealed(r.files[i+1])) {
 		return r.scan(s, i)
 	}
 	interval := r.config.Load().IndexInterval

@@ -45,7 +45,8 @@ func (l *Log) retain() error {
 			return err
 		}
 		l.enqueue()
-		for s := l.mu.active; l.mu.busy && l.newest().Base < s.Base; {
+		for s := l.mu.active; (l.mu.busy || len(l.mu.pending) > 0) && l.newest().Base < s.Base; {
+			l.kick()
 			l.mu.idle.Wait()
 		}
 		n, _ = l.expired(now)
@@ -64,7 +65,7 @@ func (l *Log) retain() error {
 func (l *Log) expired(now time.Time) (n int, all bool) {
 	cfg := l.config.Load()
 	segs := *l.view.Load()
-	start, high := l.start.Load(), l.high.Load().offset
+	start, high := l.start.Load(), min(l.high.Load().offset, l.written.Load().offset)
 	var size int64
 	for _, s := range segs {
 		size += s.Size()

@@ -14,6 +14,9 @@ type run struct {
 	position int64  // of the first byte, in the log file
 	buf      []byte
 	mem      *buffer // buf's memory, nil if there is none
+	staged   bool    // mem is a slot of the stage: what is in it is acknowledged
+	serial   uint64  // of a staged run, in its log
+	readable *kept   // how readers find a staged run
 	end      int64   // offset after the last record
 	messages int64
 	acks     []ack
@@ -26,10 +29,15 @@ type ack struct {
 }
 
 // room returns the run that the next n bytes go to. The log is locked.
-func (l *Log) room(n int) *run {
+func (l *Log) room(n int, stage bool) *run {
+	if stage {
+		if r := l.stagedRoom(n); r != nil {
+			return r
+		}
+	}
 	if k := len(l.mu.pending); k > 0 {
 		r := l.mu.pending[k-1]
-		if r.seg == l.mu.active && len(r.buf)+n <= cap(r.buf) {
+		if r.seg == l.mu.active && len(r.buf)+n <= cap(r.buf) && !r.staged {
 			return r
 		}
 		if r.mem != nil {
@@ -65,9 +73,10 @@ func (l *Log) fill(r *run, n int) {
 	r.buf = r.mem.bytes[head:head]
 }
 
-// enqueue hands the log to a writer unless one has it. The log is locked.
+// enqueue hands the log to a writer unless one has it, or nothing is to be written yet. The log is locked.
 func (l *Log) enqueue() {
 	switch {
+	case l.takeable() == 0:
 	case l.mu.parked:
 		l.mu.parked = false
 		l.e.committer().push(l)

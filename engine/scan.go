@@ -43,7 +43,11 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 	if op := (*os.PathError)(nil); errors.As(bad, &op) {
 		return fmt.Errorf("scan from position %d: %w", end, bad) // not what the file holds, but that it cannot be read
 	}
-	if end < size {
+	if end < size && r.covers(s, end) {
+		if err := s.CutTo(end, r.next); err != nil { // a write was under way, and the stage has all of it
+			return err
+		}
+	} else if end < size {
 		state, err := r.judge(s, f, i, end, bad)
 		if err != nil {
 			return err
@@ -53,6 +57,10 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 		}
 	} else if r.next < r.point.offset && i+1 == len(r.files) {
 		r.meet(EndBelowPoint, "file", s.Path(), "end", r.next, "recovery point", r.point.offset)
+	}
+	s.Extend(end)
+	if end, err = r.redo(s, end); err != nil {
+		return err
 	}
 	s.Extend(end)
 	return r.flushScanned(s, start)

@@ -7,6 +7,7 @@ const (
 	HoledTail           State = "holed-tail"
 	HoledSegments       State = "holed-segments"
 	DirtyAfterClean     State = "dirty-after-clean"
+	Staged              State = "staged"
 	EndBelowPoint       State = "end-below-point"
 	CorruptBatch        State = "corrupt-batch"
 	CorruptFlushed      State = "corrupt-flushed"
@@ -71,6 +72,8 @@ var table = [...]Row{
 		"a crash lost the end of the segment before", "the log ends there; the segments behind it are renamed to .torn-0 and kept"},
 	{DirtyAfterClean, Damage, false, "a bad end of the last segment beside the mark of an orderly stop",
 		"the file changed after the stop", "cut behind the last good batch; what is cut is kept in a .torn- file"},
+	{Staged, Note, false, "records in zurau-stage that go on where the log ends",
+		"the process was killed after it had acknowledged them and before they were in their segment", "they are appended to it"},
 	{EndBelowPoint, Damage, false, "a log that just ends below its recovery point",
 		"somebody cut the file or put an older one in its place, or the checkpoint is of other files",
 		"the log ends behind its last good batch, and the recovery point with it"},

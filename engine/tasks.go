@@ -21,6 +21,13 @@ func (e *Engine) start() {
 		}
 	})
 	e.every(time.Second, e.tick)
+	if e.stage != nil {
+		e.tasks.done.Add(1)
+		go func() {
+			defer e.tasks.done.Done()
+			e.stage.resting.run(e.tasks.quit)
+		}()
+	}
 	if e.opt.RetentionInterval > 0 {
 		e.every(e.opt.RetentionInterval, func() {
 			if err := e.Retain(); err != nil && e.failed() == nil {
@@ -64,6 +71,11 @@ func (e *Engine) tick() {
 	if e.waiting.Load() == 0 {
 		e.recent.dropAll(e)
 		e.buffers.trim()
+	}
+	if e.stage != nil && e.failed() == nil {
+		if err := e.stage.trim(); err != nil {
+			e.fail(err)
+		}
 	}
 }
 

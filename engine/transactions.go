@@ -156,17 +156,17 @@ func (l *Log) AppendMarker(m Marker, leaderEpoch int32, done func(Appended)) {
 	b.Control, b.Transactional = true, true
 	b.AddEndTxn(rules.Now, record.EndTxn{Commit: m.Commit, CoordinatorEpoch: m.CoordinatorEpoch})
 	var p record.Prepared
+	var a Appended
+	ended := false
 	err := p.Prepare(b.Bytes(), rules)
 	if err == nil {
 		l.mu.Lock()
 		if err = l.checkMarker(p.Batches[0], p.Batch(0), m.Version); err == nil {
-			_, err = l.appendLocked(&p, leaderEpoch, done)
+			a, ended, err = l.appendLocked(&p, leaderEpoch, done)
 		}
 		l.mu.Unlock()
 	}
-	if err != nil {
-		done(Appended{BaseOffset: -1, LastOffset: -1, LogAppendTimeMs: -1, LogStartOffset: l.start.Load(), Err: err})
-	}
+	l.ended(a, ended, err, done)
 }
 
 // Producers lists what is known of the producers that write to the log, in the order of their ids.

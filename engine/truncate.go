@@ -24,9 +24,7 @@ func (l *Log) Truncate(offset int64) error {
 	defer l.settling.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.mu.busy {
-		l.mu.idle.Wait()
-	}
+	l.awaitIdle()
 	if l.mu.deleted {
 		return ErrDeleted
 	}
@@ -43,6 +41,9 @@ func (l *Log) Truncate(offset int64) error {
 		return err
 	}
 	if err := l.lowerPoint(offset); err != nil {
+		return err
+	}
+	if err := l.forgetStaged(); err != nil {
 		return err
 	}
 	return l.onceFlushing(func() error { // no flusher may move the marks to what is gone
@@ -200,6 +201,7 @@ func (l *Log) endAt(segs []*segment.Segment, last *segment.Segment, next int64) 
 	l.mu.active, l.mu.created, l.mu.end = last, l.e.opt.Now(), next
 	m := &mark{next, last, last.Size()}
 	l.high.Store(m)
+	l.written.Store(m)
 	l.flushed.Store(m)
 	l.start.Store(min(l.start.Load(), next))
 	l.mu.epochsNew = l.mu.epochs.TruncateFromEnd(next) || l.mu.epochsNew

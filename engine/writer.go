@@ -30,6 +30,11 @@ type writing struct {
 	flushQueued atomic.Bool           // a flusher has the log in its queue
 	dirty       atomic.Bool           // the next checkpoint knows that the log was written
 
+	staged atomic.Bool // something of the log was in the stage
+
+	large int         // staged runs of hotRun bytes in a row
+	hot   atomic.Bool // and so new segments are written directly
+
 	direct directState
 
 	planted planted
@@ -42,16 +47,17 @@ func (l *Log) take() []*run {
 	taken := append(l.w.taken[:0], l.w.direct.left...)
 	clear(l.w.direct.left)
 	l.w.direct.left = l.w.direct.left[:0]
-	taken = append(taken, l.mu.pending...)
-	clear(l.mu.pending)
-	l.mu.pending, l.w.taken = l.mu.pending[:0], nil
-	return taken
+	l.w.taken = nil
+	return l.takePending(taken)
 }
 
 // write is one turn of a writer with a log: what is pending for buffered segments goes to the files, then the
 // acknowledgements go out. What is for a direct segment is left to the direct writer, once the segment is ready for it.
 func (e *Engine) write(l *Log) {
 	taken := l.take()
+	if err := l.chooseWriter(taken); err != nil {
+		e.fail(err)
+	}
 	n := l.turn(taken)
 	if err := l.writeRuns(taken[:n]); err != nil {
 		e.fail(err)
@@ -88,7 +94,7 @@ func (l *Log) leave() {
 
 // leaveLocked lets the log go, or queues it again where more waits.
 func (l *Log) leaveLocked() {
-	if len(l.w.direct.left) > 0 || len(l.mu.pending) > 0 {
+	if len(l.w.direct.left) > 0 || l.takeable() > 0 {
 		l.e.writers(l.config.Load()).push(l)
 	} else {
 		l.mu.busy = false
@@ -115,7 +121,7 @@ func (l *Log) writeRuns(taken []*run) error {
 	}
 	durable := cfg.Sync() || cfg.FlushMessages > 1 && l.w.messages.Load()+messages >= cfg.FlushMessages
 	// One run with everything before it flushed is flushed by its own write.
-	alone := durable && len(taken) == 1 && l.e.method() == SyncDsync && l.flushed.Load().offset == l.high.Load().offset
+	alone := durable && len(taken) == 1 && l.e.method() == SyncDsync && l.flushed.Load().offset == l.written.Load().offset
 	flushed := false
 	if !cfg.Sync() || len(taken[0].buf) > flightBytes {
 		if err := l.unpromise(); err != nil {
@@ -145,7 +151,13 @@ func (l *Log) writeRuns(taken []*run) error {
 	if cfg.Sync() {
 		l.promise(m.offset)
 	}
-	l.high.Store(m)
+	l.written.Store(m)
+	l.raiseHigh(m)
+	for _, r := range taken {
+		if err := l.unstage(r); err != nil {
+			return err
+		}
+	}
 	l.arrangeFlush(cfg)
 	return nil
 }
@@ -222,11 +234,13 @@ func (l *Log) changeView(change func([]*segment.Segment) []*segment.Segment) {
 	}
 }
 
-// acknowledge answers the appends of the runs and gives their memory back.
+// acknowledge answers the appends of the runs that wait for it, and gives the runs' memory back.
 func (l *Log) acknowledge(taken []*run) {
 	err := l.Err()
 	start := l.start.Load()
+	waited := false
 	for _, r := range taken {
+		waited = waited || len(r.acks) > 0
 		for _, a := range r.acks {
 			a.result.LogStartOffset = start
 			if err != nil {
@@ -239,7 +253,7 @@ func (l *Log) acknowledge(taken []*run) {
 		l.e.release(int64(len(r.buf)))
 		l.e.recycle(r)
 	}
-	if len(taken) > 0 && err == nil && l.e.opt.OnAdvance != nil {
+	if waited && err == nil && l.e.opt.OnAdvance != nil {
 		l.e.opt.OnAdvance(l)
 	}
 }

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"sync"
 )
@@ -65,6 +66,7 @@ type Crash struct {
 		hook    Hook
 		changes int
 		halted  error
+		boot    string
 		space   int64 // capacity in blocks
 		used    int64 // blocks
 	}
@@ -122,6 +124,7 @@ type Faults struct {
 	IgnoreSyncDir  bool // SyncDir succeeds and settles nothing
 	NoQueue        bool // NewQueue returns ErrUnsupported
 	NoMap          bool // Map returns ErrUnsupported
+	NoShare        bool // Share returns ErrUnsupported
 }
 
 // Counts says what was asked of the disk since NewCrash or Clone. Writes includes DurableWrites.
@@ -138,6 +141,7 @@ func NewCrash(seed uint64) *Crash {
 	c.mu.locks = map[string]bool{}
 	c.mu.read = map[string]int64{}
 	c.mu.space = defaultSpace
+	c.mu.boot = fmt.Sprintf("%016x", c.mu.rng.Uint64())
 	return c
 }
 

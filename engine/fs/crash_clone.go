@@ -26,6 +26,9 @@ func (c *Crash) Clone(p Policy) *Crash {
 	defer c.mu.Unlock()
 	clone := NewCrash(c.mu.rng.Uint64())
 	clone.mu.space = c.mu.space
+	if p == KeepAll {
+		clone.mu.boot = c.mu.boot
+	}
 	cut := &powerCut{policy: p, rng: c.mu.rng, disk: clone, names: map[*node]map[string]*node{}, made: map[*node]*node{}}
 	cut.chooseNames(c.mu.names)
 	clone.mu.root, clone.mu.here = cut.node(c.mu.root), cut.node(c.mu.here)
@@ -97,7 +100,9 @@ func (k *powerCut) node(old *node) *node {
 	k.made[old] = n
 	if !old.dir {
 		d := newInode(old.data.name)
-		d.live, d.size = k.content(old.data)
+		if d.live, d.size = k.content(old.data); old.data.shared != nil {
+			d.live, d.size = old.data.shared.content(k)
+		}
 		d.base, d.baseSize = maps.Clone(d.live), d.size
 		k.disk.mu.used += int64(len(d.live))
 		n.data = d

@@ -24,6 +24,9 @@ func (c *Crash) Open(name string, flag int) (File, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
+	if n.data.shared != nil {
+		n.data.settleShared()
+	}
 	n.data.handles++
 	f := &crashFile{disk: c, data: n.data, name: name, flag: flag}
 	if flag&os.O_TRUNC != 0 {

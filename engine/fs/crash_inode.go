@@ -96,6 +96,7 @@ type inode struct {
 	flights  []*flight // pushed to a queue and not completed
 	handles  int
 	unlinked bool
+	shared   *crashShared // the newest mapping, which has the content
 }
 
 func newInode(name string) *inode { return &inode{name: name, live: pages{}, base: pages{}} }

@@ -45,6 +45,10 @@ type FS interface {
 	Lock(name string) (io.Closer, error)
 	// Free returns the bytes that an unprivileged writer can still allocate on the file system that holds dir.
 	Free(dir string) (int64, error)
+	// Share empties name, creating it, and maps up to limit bytes of it for writing; or it returns ErrUnsupported.
+	Share(name string, limit int64) (Shared, error)
+	// Boot names this run of the machine: what was in the page cache is there under the same name alone. "" is not known.
+	Boot() string
 	// NewQueue returns a queue of asynchronous writes for one owner, or ErrUnsupported.
 	NewQueue(depth int) (Queue, error)
 }

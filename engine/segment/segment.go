@@ -47,6 +47,7 @@ type Segment struct {
 	txns  atomic.Pointer[index.Txn] // nil: no transaction was aborted in the segment
 
 	direct atomic.Bool // written with whole blocks: see SetDirect
+	ahead  atomic.Bool // and zeros may lie behind Size
 
 	// stats is owned by the log's lock.
 	stats stats
@@ -100,9 +101,13 @@ func (s *Segment) Path() string { return Name(s.dir, s.Base, LogSuffix) }
 // Size returns the bytes of the log file that may be read.
 func (s *Segment) Size() int64 { return s.size.Load() }
 
-// SetDirect says whether the segment is written in whole blocks with O_DIRECT: its file may then go on behind Size. It
-// changes only while no write of the segment is under way and its writer's descriptor is not open.
-func (s *Segment) SetDirect(yes bool) { s.direct.Store(yes) }
+// SetDirect says whether the segment is written in whole blocks with O_DIRECT: its file may then go on behind Size, with
+// ahead by more than the last block. It changes only while no write of the segment is under way and its writer's
+// descriptor is not open.
+func (s *Segment) SetDirect(yes, ahead bool) {
+	s.direct.Store(yes)
+	s.ahead.Store(yes && ahead)
+}
 
 // Direct reports what SetDirect said last.
 func (s *Segment) Direct() bool { return s.direct.Load() }
@@ -220,7 +225,7 @@ func (s *Segment) FlushIndexes(durable bool) error {
 func (s *Segment) SealIndexes() error {
 	s.noteTime()
 	s.files.Lock()
-	if s.files.read != nil && s.Direct() {
+	if s.files.read != nil && s.ahead.Load() {
 		_ = s.files.read.Advise(false) // a hint, of no consequence where it is refused
 	}
 	s.files.Unlock()
@@ -265,7 +270,7 @@ func (s *Segment) acquire() (f fs.File, opened bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		if s.Direct() {
+		if s.ahead.Load() {
 			// Reading ahead would bring in pages behind the records, and a direct write into those is slow.
 			_ = f.Advise(true) // a hint, of no consequence where it is refused
 		}

@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/engine/segment"
+)
+
+// A stagedRun is what a killed process left in one slot of the stage: records that were acknowledged, and that may or may not
+// be in their segment.
+type stagedRun struct {
+	id       [16]byte // of the topic
+	base     int64    // offset of the segment
+	first    int64    // of the first record
+	position int64    // of the first byte in the segment's file
+	at, size int64    // where the records are in the stage's file
+	made     bool     // the segment's file was not there: the one before it was not sealed
+}
+
+// readStage reads the headers of the slots that a process of this run of the machine left. What another one left is what a
+// power cut made of it.
+func (e *Engine) readStage() error {
+	name := filepath.Join(e.opt.Dir, stageName)
+	f, err := e.fs.Open(name, os.O_RDONLY)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	e.staged.file = f
+	size, err := f.Size()
+	if err != nil {
+		return err
+	}
+	boot := e.fs.Boot()
+	found := map[Name][]stagedRun{}
+	h := make([]byte, slotHeader)
+	for block := int64(0); block < size; block += stageBlock {
+		for at, step := block, int64(stageBlock); at < min(block+stageBlock, size); at += step {
+			if _, err := f.ReadAt(h, at); err != nil && err != io.EOF {
+				return err
+			}
+			s, ok := parseSlot(h)
+			if at == block && ok {
+				step = s.step
+			} else if !ok || s.step != step {
+				continue
+			}
+			if s.boot == boot && boot != "" && s.run.size > 0 && s.run.size <= step-slotHeader-s.run.at {
+				s.run.at += at + slotHeader
+				found[s.name] = append(found[s.name], s.run)
+			}
+		}
+	}
+	for _, runs := range found {
+		sort.Slice(runs, func(i, j int) bool { return runs[i].first < runs[j].first })
+	}
+	e.staged.runs = found
+	return e.makeStaged()
+}
+
+func (e *Engine) closeStagedFile() {
+	if e.staged.file != nil {
+		_ = e.staged.file.Close() // it was read
+	}
+	e.staged.file, e.staged.runs = nil, nil
+}
+
+// A slotLabel is a slot's header, read.
+type slotLabel struct {
+	name Name
+	boot string
+	step int64 // to the next slot
+	run  stagedRun
+}
+
+// parseSlot reads a header. It believes nothing in it that could not be.
+func parseSlot(h []byte) (s slotLabel, ok bool) {
+	o := binary.NativeEndian
+	class, head := o.Uint32(h[16:]), o.Uint32(h[20:])
+	topic, boot := int(o.Uint16(h[52:])), int(o.Uint16(h[54:]))
+	if o.Uint64(h) != slotMagic || class >= classes || head >= fs.BlockSize || slotNames+boot+topic > len(h) {
+		return s, false
+	}
+	s.step = minRun << (2 * class)
+	s.boot = string(h[slotNames:][:boot])
+	s.name = Name{string(h[slotNames+boot:][:topic]), int32(o.Uint32(h[48:]))}
+	s.run = stagedRun{
+		id:   [16]byte(h[56:72]),
+		base: int64(o.Uint64(h[32:])), first: int64(o.Uint64(h[40:])), position: int64(o.Uint64(h[24:])),
+		at: int64(head), size: int64(o.Uint64(h[slotUsed:])),
+	}
+	return s, checkName(s.name) == nil && s.run.base >= 0 && s.run.first >= s.run.base && s.run.position >= 0 && s.run.size >= 0
+}
+
+// makeStaged makes the folders and files that staged runs are for and that a killed process had not come to make.
+func (e *Engine) makeStaged() error {
+	for n, runs := range e.staged.runs {
+		for i := range runs {
+			if err := e.makeStagedFile(n, &runs[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *Engine) makeStagedFile(n Name, run *stagedRun) error {
+	if run.position > 0 {
+		return nil
+	}
+	name := segment.Name(e.path(n), run.base, segment.LogSuffix)
+	if _, err := e.fs.Stat(name); !errors.Is(err, os.ErrNotExist) {
+		return nil // what may be wrong with it the recovery of the log finds out
+	}
+	run.made = true
+	if err := e.fs.MkdirAll(e.path(n)); err != nil {
+		return err
+	}
+	f, err := e.fs.Open(name, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// sealed reports whether the segment before the one at a base offset was ended as a writer does it.
+func (r *recovering) sealed(base int64) bool {
+	for _, run := range r.staged {
+		if run.base == base && run.made {
+			return false
+		}
+	}
+	return true
+}
+
+// covers reports whether a staged run goes on where a segment's good batches end: what lies there was being written.
+func (r *recovering) covers(s *segment.Segment, end int64) bool {
+	for _, run := range r.staged {
+		if run.base == s.Base && run.position <= end && end < run.position+run.size {
+			return true
+		}
+	}
+	return false
+}
+
+// redo appends to a segment, which ends at a position, what the staged runs have beyond it.
+func (r *recovering) redo(s *segment.Segment, end int64) (int64, error) {
+	for _, run := range r.staged {
+		if run.base != s.Base || run.position > end || run.position+run.size <= end {
+			continue
+		}
+		b := make([]byte, run.position+run.size-end)
+		if _, err := r.e.staged.file.ReadAt(b, run.at+end-run.position); err != nil {
+			return end, fmt.Errorf("read the stage: %w", err)
+		}
+		good := r.noteStaged(s, b)
+		if good > 0 {
+			r.meet(Staged, "file", s.Path(), "position", end, "bytes", good)
+		}
+		if good == 0 {
+			continue
+		}
+		f, err := s.Writer(0)
+		if err != nil {
+			return end, err
+		}
+		if err := f.Write(b[:good], end, false); err != nil {
+			return end, err
+		}
+		end += int64(good)
+		r.done.Redone += int64(good)
+	}
+	return end, nil
+}
+
+// noteStaged accounts for the whole batches at the start of b that go on where the log ends, and returns their bytes.
+func (r *recovering) noteStaged(s *segment.Segment, b []byte) (good int) {
+	interval := r.config.Load().IndexInterval
+	for rest := b; ; {
+		var batch record.Batch
+		var err error
+		if batch, rest, err = record.Next(rest); err != nil || len(batch) == 0 {
+			return good
+		}
+		if batch.BaseOffset() != r.next || batch.LastOffset() < r.next || batch.Check() != nil {
+			return good
+		}
+		s.Note(batch.Size(), batch.LastOffset(), batch.MaxTimestamp(), interval)
+		r.marked = r.marked || batch.IsControl()
+		r.next = batch.LastOffset() + 1
+		good += batch.Size()
+	}
+}
+
+// stagedFor returns what the stage has for the log that is being opened: of the same topic, where both say which.
+func (r *recovering) stagedFor() []stagedRun {
+	var own []stagedRun
+	for _, run := range r.e.staged.runs[r.name] {
+		if none := [16]byte{}; run.id == r.id || run.id == none || r.id == none {
+			own = append(own, run)
+		}
+	}
+	return own
+}
+
+// keepStaged copies what the stage has for a log that could not be opened to side files, since the stage is emptied:
+// <base>.log.staged-<position>.
+func (r *recovering) keepStaged() (err error) {
+	for _, run := range r.staged {
+		b := make([]byte, run.size)
+		if _, err := r.e.staged.file.ReadAt(b, run.at); err != nil {
+			return fmt.Errorf("read the stage: %w", err)
+		}
+		name := fmt.Sprintf("%s%s%d", segment.Name(r.dir, run.base, segment.LogSuffix), stagedSuffix, run.position)
+		f, err := r.e.fs.Open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+		if err != nil {
+			return err
+		}
+		if err = f.Write(b, 0, false); err == nil {
+			err = f.Datasync()
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		r.e.log.Warn("kept what was acknowledged and is not in the log", "partition", r.name, "file", name, "bytes", run.size)
+	}
+	if len(r.staged) > 0 {
+		return r.e.fs.SyncDir(r.dir)
+	}
+	return nil
+}
+
+// stagedSuffix ends the name of a side file with records that only the stage had. Kafka and this package pass it over.
+const stagedSuffix = ".staged-"
