@@ -1,6 +1,7 @@
 // Versus measures zurau beside Apache Kafka, on one machine in one run, and prints ratios first.
 //
 //	go run ./benchmarks/versus kafka [--rows P1a,P2,...] [--rounds N] [--secs N] [--quick] [--markdown] [--check]
+//	go run ./benchmarks/versus embedded [--rounds N] [--secs N] [--quick] [--markdown] [--check]
 //	go run ./benchmarks/versus report [--markdown] [--check] FILE.jsonl...     the tables of earlier runs
 //
 // A round goes over the rows; a row is a trial of each broker, one after the other, the order changing from round to
@@ -23,6 +24,7 @@
 // # Files
 //
 //	main.go     the command line
+//	embedded.go the comparison with embedded stores, which is a module of its own in embedded/
 //	tools.go    the repository, ../shared, and the programs built from them
 //	broker.go   starting and stopping the two brokers
 //	rows.go     the rows of the comparison

@@ -16,7 +16,8 @@ import (
 	"github.com/zurau/zurau/benchmarks/results"
 )
 
-const usage = `usage: versus kafka [flags]                run the comparison
+const usage = `usage: versus kafka [flags]                run the comparison with Apache Kafka
+       versus embedded [flags]             run the comparison with what Go programs embed
        versus report [flags] FILE.jsonl... print the tables of earlier runs
 `
 
@@ -55,6 +56,9 @@ type usageError struct{ error }
 func run(args []string) error {
 	if len(args) == 0 {
 		return usageError{errors.New("no command")}
+	}
+	if args[0] == "embedded" {
+		return embedded(args[1:])
 	}
 	var o options
 	f := flag.NewFlagSet("versus "+args[0], flag.ContinueOnError)
