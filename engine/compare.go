@@ -89,14 +89,14 @@ func (e *Engine) compareIDs() {
 	}
 }
 
-// keepPoints gives logs that were put into a clean directory, and are corrupt, a recovery point behind the damage: the next
-// start, to which the directory is not clean, would take it for what a crash left, and cut it.
+// keepPoints gives corrupt logs that no checkpoint knows a recovery point, behind the damage where the directory was clean:
+// the next start, to which it is not, would take the damage for what a crash left, and cut it.
 func (e *Engine) keepPoints() error {
 	e.checkpoints.Lock()
 	defer e.checkpoints.Unlock()
 	points := maps.Clone(e.checkpoints.points)
 	for _, l := range e.Logs() {
-		if _, known := points[l.name]; !known && l.corrupt.Load() != nil && l.settled.Load().offset > 0 {
+		if _, known := points[l.name]; !known && l.corrupt.Load() != nil {
 			points[l.name] = *l.settled.Load()
 		}
 	}

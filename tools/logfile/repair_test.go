@@ -14,6 +14,7 @@ import (
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/checkpoint"
 	efs "github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/record"
 )
 
 // tree returns the content of the files below a directory, by path.
@@ -191,6 +192,37 @@ func (d *made) sound(t *testing.T) {
 		if p.Type == "problem" {
 			t.Errorf("after the repair: %v", p)
 		}
+	}
+}
+
+func TestRecordsThatCannotBeReadAreSkippedWhereTheyWereLookedFor(t *testing.T) {
+	d := make1(t, how{})
+	d.rewrite(13, func(b record.Batch) { b[record.HeaderSize] = 2 })
+	if plan := d.repair(Repair{Choice: Skip}); len(plan.Steps) > 0 {
+		t.Errorf("not looked for, and found: %v", plan.Steps)
+	}
+	d.repair(Repair{Choice: Skip, Records: true})
+	d.sound(t)
+	_, l := d.start()
+	if got := offsets(t, l, 100); !slices.Equal(got, to(65, 13)) {
+		t.Errorf("offsets %v", got)
+	}
+}
+
+func TestALogThatCannotBeReadKeepsNoOtherFromARepair(t *testing.T) {
+	d := make1(t, how{})
+	must(t, os.CopyFS(d.at("a-0"), os.DirFS(d.dir)))
+	index := d.at("a-0/00000000000000000000.index")
+	d.remove(index)
+	must(t, os.Mkdir(index, 0o755))
+	d.flip(13)
+	plan := d.repair(Repair{Choice: Skip})
+	if len(plan.Beyond) != 1 || plan.Beyond[0].State != engine.Unreadable || plan.Beyond[0].File != index {
+		t.Errorf("beyond: %v", plan.Beyond)
+	}
+	_, l := d.start()
+	if got := offsets(t, l, 100); !slices.Equal(got, to(65, 13)) {
+		t.Errorf("offsets %v", got)
 	}
 }
 

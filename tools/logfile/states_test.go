@@ -67,6 +67,11 @@ var makers = []struct {
 		d.remove(path)
 		must(d.t, os.Mkdir(path, 0o755))
 	}},
+	{engine.Unreadable, "a folder in place of an index", how{large: true, flushed: 300}, func(d *made) {
+		path := d.file(0, ".index")
+		d.remove(path)
+		must(d.t, os.Mkdir(path, 0o755))
+	}},
 
 	{engine.SegmentOverlap, "", how{}, func(d *made) { d.write(d.in(fmt.Sprintf("%020d.log", 5)), d.read(d.file(1, ".log"))) }},
 	{engine.SegmentLost, "sync", how{sync: true}, func(d *made) { d.remove(d.file(1, ".log")) }},

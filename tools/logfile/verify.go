@@ -113,8 +113,8 @@ func (v *Verify) problem(state engine.State, file string, position int64, found,
 	v.report(Problem{State: state, File: file, Position: position, Found: found, Expected: expected})
 }
 
-// Path checks a file with those that belong to it, the folder of a partition, or a log directory. An error is one of
-// reading; what is wrong with the files is reported.
+// Path checks a file with those that belong to it, the folder of a partition, or a log directory. What is wrong with the
+// files is reported, also that one of a partition cannot be read; an error is of listing, of a file that stands alone, or Stop's.
 func (v *Verify) Path(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -132,7 +132,7 @@ func (v *Verify) Path(path string) error {
 		if base < 0 || filepath.Ext(name) == ".checkpoint" || isPassing(name) {
 			return v.lone(path, base)
 		}
-		return v.partition(filepath.Clean(dir), base)
+		return v.log(filepath.Clean(dir), base)
 	}
 	return v.small(kind, path)
 }
@@ -145,11 +145,11 @@ func (v *Verify) dir(dir string) error {
 	}
 	for _, e := range entries {
 		if kind, base := KindOf(e.Name()); kind == Batches && base >= 0 && strings.HasSuffix(e.Name(), ".log") {
-			return v.partition(dir, -1)
+			return v.log(dir, -1)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, leaderEpochsName)); err == nil {
-		return v.partition(dir, -1)
+		return v.log(dir, -1)
 	}
 	return v.root(dir, entries)
 }
@@ -161,7 +161,7 @@ func (v *Verify) root(dir string, entries []os.DirEntry) error {
 		path := filepath.Join(dir, e.Name())
 		switch kind, _ := KindOf(path); {
 		case e.IsDir() && isLog(e.Name()):
-			errs = append(errs, v.partition(path, -1))
+			errs = append(errs, v.log(path, -1))
 		case e.IsDir():
 			v.folder(path)
 		case !isPassing(path) && kind != Unknown && kind != Text && kind != Batches:
@@ -173,6 +173,16 @@ func (v *Verify) root(dir string, entries []os.DirEntry) error {
 	v.checkpoints(dir, entries)
 	v.topicIDs(dir, entries)
 	return errors.Join(errs...)
+}
+
+// log checks a partition. That a file of it cannot be read is a problem of it, not of those after it.
+func (v *Verify) log(dir string, only int64) error {
+	err := v.partition(dir, only)
+	if bad := (*os.PathError)(nil); errors.As(err, &bad) {
+		v.problem(engine.Unreadable, bad.Path, -1, bad.Op+": "+bad.Err.Error(), "a file that can be read")
+		return nil
+	}
+	return err
 }
 
 // small checks a file that stands alone.
