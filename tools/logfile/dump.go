@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/zurau/zurau/engine/index"
 	"github.com/zurau/zurau/engine/record"
 )
 
@@ -97,8 +98,8 @@ func (d *Dump) file(name string, size int64) error {
 		})
 	case TxnIndex:
 		return d.entries(b, txnWidth, func(e []byte) Item {
-			x := txnEntryOf(e)
-			return TxnIndexItem{"aborted", x.version, x.producerID, x.first, x.last, x.lastStableThen}
+			version, x := index.ParseAbortedTxn(e)
+			return TxnIndexItem{"aborted", version, x.ProducerID, x.FirstOffset, x.LastOffset, x.LastStableOffset}
 		})
 	case ProducerSnapshot:
 		return d.snapshot(b)

@@ -13,7 +13,7 @@ import (
 const (
 	offsetWidth = index.OffsetWidth
 	timeWidth   = index.TimeWidth
-	txnWidth    = 34
+	txnWidth    = index.TxnWidth
 	// snapshot: see package engine/producer
 	snapshotHeader = 10
 	snapshotWidth  = 46
@@ -54,20 +54,6 @@ type timeEntry struct{ timestamp, offset int64 }
 
 func timeEntryOf(b []byte, base int64) timeEntry {
 	return timeEntry{int64(binary.BigEndian.Uint64(b)), base + int64(int32(binary.BigEndian.Uint32(b[8:])))}
-}
-
-// txnEntry is one of a transaction index, an aborted transaction:
-//
-//	0         2             10             18            26                   34
-//	| version | producer id | first offset | last offset | last stable offset |
-type txnEntry struct {
-	version                                 int16
-	producerID, first, last, lastStableThen int64
-}
-
-func txnEntryOf(b []byte) txnEntry {
-	at := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[i:])) }
-	return txnEntry{int16(binary.BigEndian.Uint16(b)), at(2), at(10), at(18), at(26)}
 }
 
 // snapshotEntry is what a snapshot says of a producer beyond what producer.Producer does.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/index"
 	"github.com/zurau/zurau/engine/producer"
 	"github.com/zurau/zurau/engine/record"
 )
@@ -125,11 +126,7 @@ func (f *fixture) batch(offset, count int64) record.Batch {
 }
 
 func txnIndexEntry(pid, first, last, stable int64) []byte {
-	b := []byte{0, 0}
-	for _, v := range []int64{pid, first, last, stable} {
-		b = binary.BigEndian.AppendUint64(b, uint64(v))
-	}
-	return b
+	return index.AbortedTxn{ProducerID: pid, FirstOffset: first, LastOffset: last, LastStableOffset: stable}.AppendTo(nil)
 }
 
 func (f *fixture) write(name string, b []byte) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/index"
 	"github.com/zurau/zurau/engine/producer"
 	"github.com/zurau/zurau/engine/record"
 )
@@ -144,18 +145,22 @@ func (r *producers) openTxnIndex(p *partition, base int64) error {
 func (r *producers) closeTxnIndex(p *partition) {
 	x := r.index
 	for ; x.at < len(x.bytes); x.at += x.width {
-		e := txnEntryOf(x.bytes[x.at:])
-		t, ok := r.ended[e.last]
-		found := fmt.Sprintf("aborted transaction of producer %d, offsets %d to %d", e.producerID, e.first, e.last)
+		version, e := index.ParseAbortedTxn(x.bytes[x.at:])
+		t, ok := r.ended[e.LastOffset]
+		found := fmt.Sprintf("aborted transaction of producer %d, offsets %d to %d", e.ProducerID, e.FirstOffset, e.LastOffset)
 		switch {
-		case e.last >= p.next:
+		case version != 0:
+			x.problem(fmt.Sprintf("an entry of version %d", version), "version 0")
+		case e.LastOffset >= p.next:
 			p.report(Problem{State: x.state, File: x.path, Position: int64(x.at), Found: found, Expected: fmt.Sprintf("offsets below %d, where the log ends", p.next), Torn: p.torn(p.next)})
-		case !ok && !p.compacted && e.first >= p.first:
+		case !ok && !p.compacted && e.FirstOffset >= p.first:
 			x.problem(found, "the marker of an aborted transaction there")
-		case ok && (t.ProducerID != e.producerID || t.FirstOffset != e.first):
+		case ok && (t.ProducerID != e.ProducerID || t.FirstOffset != e.FirstOffset):
 			x.problem(found, fmt.Sprintf("producer %d, first offset %d", t.ProducerID, t.FirstOffset))
+		case ok && p.first == 0 && !p.compacted && !r.unsure && t.LastStableOffset != e.LastStableOffset:
+			x.problem(fmt.Sprintf("%s, last stable offset %d", found, e.LastStableOffset), fmt.Sprintf("last stable offset %d", t.LastStableOffset))
 		}
-		delete(r.ended, e.last)
+		delete(r.ended, e.LastOffset)
 	}
 	if p.compacted {
 		return

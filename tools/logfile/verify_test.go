@@ -137,6 +137,16 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		"an indexed transaction that was not aborted": {
 			plant: func(f *fixture) { f.write("orders-0/00000000000000000015.txnindex", txnIndexEntry(7, 15, 20, 21)) },
 			file:  "orders-0/00000000000000000015.txnindex", found: "offsets 15 to 20"},
+		"an aborted transaction behind which more was stable than is said": {
+			plant: func(f *fixture) { f.write("orders-0/00000000000000000000.txnindex", txnIndexEntry(7, 6, 12, 9)) },
+			file:  "orders-0/00000000000000000000.txnindex", found: "last stable offset 9"},
+		"a transaction index of a version to come": {
+			plant: func(f *fixture) {
+				b := txnIndexEntry(7, 6, 12, 13)
+				b[1] = 1
+				f.write("orders-0/00000000000000000000.txnindex", b)
+			},
+			file: "orders-0/00000000000000000000.txnindex", found: "version 1"},
 		"an epoch that the batches do not have": {
 			plant: func(f *fixture) { f.change("orders-0/leader-epoch-checkpoint", text("0\n3\n0 0\n1 6\n2 18\n")) },
 			file:  firstLog, found: "leader epoch 0 at offset 6", others: 8},
