@@ -47,6 +47,14 @@
 // Appends are acknowledged in their order within a log. Nothing orders two logs. Batches are stored byte for byte as
 // prepared, but for base offset and leader epoch.
 //
+// # Transactions
+//
+// Records of a transaction are in the log like any others, and Read returns them. A Marker (AppendMarker) ends the transaction
+// of a producer in a log. ReadCommitted ends at the last stable offset, where the first transaction begins that has no marker
+// below the high watermark, and says which transactions were aborted; their records are in the range, and the reader passes
+// them over, as Kafka's clients do. Whose transaction may have records in which log is a coordinator's business: the engine
+// has none.
+//
 // # States
 //
 //	           Create                first append              Delete
@@ -73,7 +81,8 @@
 //	zurau-recovery-checkpoint                   ours: modes, and what the time indexes may have lost (points.go)
 //	<topic>-<partition>/                        a log
 //	    <base offset>.log                       record batches: engine/record
-//	    <base offset>.index, .timeindex         engine/index
+//	    <base offset>.index, .timeindex,        engine/index
+//	        .txnindex
 //	    <offset>.snapshot                       producers: engine/producer
 //	    leader-epoch-checkpoint, partition.metadata
 //	    *.deleted                               go after Config.DeleteDelay
@@ -101,8 +110,8 @@
 // # Who may call
 //
 // All methods may be called from anywhere, at any time. These never wait for a disk: Append, ReadNoWait, SetConfig,
-// DeleteRecordsTo and whatever returns an offset or an error. Wait for a disk: Open, Close, Delete, Flush, Truncate,
-// Retain, Checkpoint, Read and the look-ups by time (never on an event loop).
+// ReadCommittedNoWait, DeleteRecordsTo and whatever returns an offset or an error. Wait for a disk: Open, Close, Delete, Flush,
+// Truncate, Retain, Checkpoint, Read, ReadCommitted, AbortedTransactions and the look-ups by time (never on an event loop).
 //
 // Callbacks (done of Append, OnAdvance, Ready) run on goroutines that others wait for: they hand over and return. They may
 // call Append and what returns an offset; done is called inside Append where it is refused.
