@@ -6,8 +6,9 @@
 // system which is never asked for more than it gives. An open loop makes requests when they are due, whether the system keeps up or
 // not. Its latency counts from when a request was due, not from when it could be sent, so that a stall counts for
 // everybody who would have come meanwhile; without that, one request stands for a hundred (coordinated omission).
-// A stream makes one request at a time; with all streams busy, due requests wait their turn, and that waiting counts. How late
-// requests started is kept apart (Late): where the client itself has no processor left, it shows there.
+// A stream makes one request at a time; with all streams busy, due requests wait their turn, and that waiting counts; what
+// was due and could not be sent before the run ended counts with the latency that it had by then. How late requests started is kept
+// apart (Late): where the client itself has no processor left, it shows there.
 //
 // # Time of a run
 //

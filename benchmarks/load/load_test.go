@@ -38,6 +38,28 @@ func TestAnOpenLoopCountsTheWaitingOfThoseWhoCouldNotBeSent(t *testing.T) {
 	})
 }
 
+func TestRequestsThatCouldNotBeSentBeforeTheEndCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// A hundred requests a second of 20 ms each, of one stream: half of them are never sent.
+		m := NewMeter()
+		s := Stream{Every: 10 * time.Millisecond, Meter: m, Do: func(<-chan struct{}, time.Time) (int64, error) {
+			time.Sleep(20 * time.Millisecond)
+			return 1, nil
+		}}
+		if _, err := Run(t.Context(), Timing{Warm: 20 * time.Millisecond, For: 10 * time.Second}, []Stream{s}, nil); err != nil {
+			t.Fatal(err)
+		}
+		r := m.Result()
+		if r.Unsent < 480 || r.Unsent > 520 || r.Latency.TotalCount() < 990 {
+			t.Errorf("%d unsent, %d latencies", r.Unsent, r.Latency.TotalCount())
+		}
+		// The latest that was sent was due halfway, and sent at the end.
+		if worst := time.Duration(r.Latency.Max()); worst < 4800*time.Millisecond || worst > 5300*time.Millisecond {
+			t.Errorf("the longest latency is %v", worst)
+		}
+	})
+}
+
 func TestAClosedLoopMeasuresWhatEndsInItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMeter()

@@ -34,6 +34,7 @@ type part struct {
 	mu            sync.Mutex
 	latency, late *hdr.Histogram
 	ops, bytes    int64
+	unsent        int64
 	course        []int64 // requests in each slice
 }
 
@@ -87,6 +88,20 @@ func (m *Meter) Done(stream int, due, start, end time.Time, bytes int64) {
 	}
 }
 
+// Unsent counts a request that was due in the measured time and was not sent before the run ended, at the latency that it has by
+// then: it would have had more.
+func (m *Meter) Unsent(stream int, due, now time.Time) {
+	begin, at := m.begin.Load(), due.Sub(m.epoch).Nanoseconds()
+	if begin == 0 || at < begin || at >= m.end.Load() {
+		return
+	}
+	p := &m.parts[stream%shards]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unsent++
+	record(p.latency, now.Sub(due))
+}
+
 func (p *part) inSlice(n int) {
 	for len(p.course) <= min(n, maxSlices) {
 		p.course = append(p.course, 0)
@@ -105,6 +120,7 @@ func (m *Meter) Secs() float64 { return float64(m.end.Load()-m.begin.Load()) / 1
 // A Result is what a meter counted.
 type Result struct {
 	Ops, Bytes    int64
+	Unsent        int64 // requests that were due and not sent; they are in Latency
 	Secs          float64
 	Latency, Late *hdr.Histogram // ns
 	Drift         float64        // of the rate, from the begin to the end, as part of its mean
@@ -120,6 +136,7 @@ func (m *Meter) Result() *Result {
 		p.mu.Lock()
 		r.Ops += p.ops
 		r.Bytes += p.bytes
+		r.Unsent += p.unsent
 		r.Latency.Merge(p.latency)
 		r.Late.Merge(p.late)
 		for s := range min(len(course), len(p.course)) {

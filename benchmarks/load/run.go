@@ -227,6 +227,7 @@ func (r *run) stream(i int) {
 		}
 		select {
 		case <-r.stop:
+			s.leave(i, due)
 			return
 		default:
 		}
@@ -245,6 +246,13 @@ func (r *run) stream(i int) {
 			s.Meter.Done(i, due, start, time.Now(), n)
 		}
 		due = due.Add(s.gap())
+	}
+}
+
+// leave counts what was due when the run ended.
+func (s *Stream) leave(i int, due time.Time) {
+	for now := time.Now(); s.Every > 0 && due.Before(now) && !s.Meter.Over(due); due = due.Add(s.gap()) {
+		s.Meter.Unsent(i, due, now)
 	}
 }
 

@@ -24,6 +24,9 @@ func (r *Result) Values() results.Values {
 	for _, q := range quantiles {
 		v["lat_"+q.name+"_ms"] = ms(r.Latency.ValueAtPercentile(q.at))
 	}
+	if r.Unsent > 0 {
+		v["unsent"] = float64(r.Unsent)
+	}
 	v["late_p99_ms"] = ms(r.Late.ValueAtPercentile(99))
 	return v
 }

@@ -48,7 +48,7 @@ func more(key string) bool {
 }
 
 // uncompared are values that say how a run went, not how good it was.
-var uncompared = map[string]bool{"ops": true, "drift": true, "warm_up_s": true, "late_p99_ms": true, "recoveries": true, "sent": true, "seen": true, "records": true, "secs": true, "reqs": true}
+var uncompared = map[string]bool{"ops": true, "drift": true, "warm_up_s": true, "late_p99_ms": true, "unsent": true, "recoveries": true, "sent": true, "seen": true, "records": true, "secs": true, "reqs": true}
 
 // key identifies a figure of a run.
 type figureKey struct{ profile, row, who, key string }

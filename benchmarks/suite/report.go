@@ -202,7 +202,7 @@ const steadyDrift = 0.1
 
 // notes say what a reader should know before believing the tables.
 func (r *Report) notes() []string {
-	var all, drifting, late []string
+	var all, drifting, late, over []string
 	var others []float64
 	for _, l := range r.lines {
 		if l.Kind != results.KindRun {
@@ -217,12 +217,18 @@ func (r *Report) notes() []string {
 		if math.Abs(l.Values["drift"]) > steadyDrift && !slices.Contains(drifting, row) {
 			drifting = append(drifting, row)
 		}
+		if l.Values["unsent"] > 0 && !slices.Contains(over, row) {
+			over = append(over, row)
+		}
 		if l.Values["late_p99_ms"] > max(1, l.Values["lat_p99_ms"]/4) && !slices.Contains(late, row) {
 			late = append(late, row)
 		}
 	}
 	if len(drifting) > 0 {
 		all = append(all, fmt.Sprintf("Not steady, the rate rose or fell by more than %.0f %% within a run: %s.", 100*steadyDrift, strings.Join(drifting, ", ")))
+	}
+	if len(over) > 0 {
+		all = append(all, "Asked for more than it gives, so that latency is a matter of how long the run was: "+strings.Join(over, ", ")+".")
 	}
 	if len(late) > 0 {
 		all = append(all, "Streams were busy or waited for a processor when requests were due, which is in their latency: "+strings.Join(late, ", ")+".")

@@ -3,6 +3,7 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"time"
 
@@ -139,15 +140,26 @@ func (r *ringStream) prepare() error {
 			e.PrepWrite(int(at.file.Fd()), s.memory.Bytes(), uint64(at.at))
 		}
 		e.SetUserData(uint64(i))
-		r.due = r.due.Add(r.gap)
+		r.due = r.due.Add(r.next())
 	}
 	return nil
+}
+
+// next is the time to the request behind the one that is prepared.
+func (r *ringStream) next() time.Duration {
+	if r.blocks.job.Poisson {
+		return time.Duration(rand.ExpFloat64() * float64(r.gap))
+	}
+	return r.gap
 }
 
 // end waits for what is in flight, which counts where it was due in time.
 func (r *ringStream) end() (err error) {
 	if r.ring == nil {
 		return nil
+	}
+	for now := time.Now(); r.gap > 0 && !r.spent && r.due.Before(now) && !r.meter.Over(r.due); r.due = r.due.Add(r.next()) {
+		r.meter.Unsent(r.number, r.due, now)
 	}
 	r.spent = true
 	for err == nil && r.ring.InFlight() > 0 {
