@@ -1,0 +1,29 @@
+# The benchmark suite in its quick forms: that it works, from job files to plots. Nothing follows from its figures here.
+
+# Fio is used where it is there; the device is also measured without it.
+step_bench() {
+  built
+  local results=$tmp/results.jsonl dir=$tmp/disk f
+  mkdir "$dir"
+  bench() { "$zurau" bench "$@" --quick --directory "$dir" --results "$results" >"$tmp/out" 2>"$tmp/said" || { cat "$tmp/out" "$tmp/said" >&2; fail "zurau bench $*"; }; }
+  bench all fio-profiles/sync-append-dsync.fio --only '*-4k-*[18]'
+  bench all fio-profiles/tail-read.fio --only '*-10000'
+  bench device fio-profiles/group-commit.fio fio-profiles/catch-up-read.fio --native --only '*[t8w]'
+  bench engine fio-profiles/beside-load.fio fio-profiles/mixed-load.fio
+  bench modes --bs 4k --logs 1
+  serve "$tmp/zurau-data"
+  bench broker fio-profiles/group-commit.fio --only 'writers-*' --bootstrap-server "$addr"
+  orderly "$pid"
+  (cd benchmarks/charts && go vet ./... && go test ./... && go build -o "$tmp/zurau-plot" .)
+  PATH=$tmp:$PATH "$zurau" bench plot "$results" --out "$tmp/plots" >"$tmp/drawn"
+  while read -r f; do
+    [ -s "$f" ] || fail "zurau bench plot: $f is empty"
+  done <"$tmp/drawn"
+  cp "$results" "$tmp/again.jsonl"
+  "$zurau" bench compare "$results" "$tmp/again.jsonl" --all >"$tmp/compared" || fail "zurau bench compare"
+  grep -q 'better, 0 worse' "$tmp/compared" || { tail -5 "$tmp/compared" >&2; fail "a file of results differs from itself"; }
+  say "$(grep -c '"kind":"run"' "$results") runs, $(wc -l <"$tmp/drawn") plots"
+}
+
+# The stores that the engine is compared with are a module of their own. Compiling them takes minutes once.
+step_embedded() { (cd benchmarks/versus/embedded && go vet ./... && go test ./...); }
