@@ -20,6 +20,7 @@ import (
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/server/api"
 	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/server/metrics"
 	"github.com/zurau/zurau/server/offsets"
 	"github.com/zurau/zurau/server/partition"
 	"github.com/zurau/zurau/server/wire"
@@ -44,6 +45,7 @@ type Server struct {
 	meta    *metadata.Node
 	broker  *api.Broker
 	net     *netio.Server
+	metrics *metrics.Server // nil: none
 	offsets *offsets.Store
 	cancel  context.CancelFunc
 	naming  sync.WaitGroup
@@ -223,7 +225,18 @@ func (s *Server) listen() (err error) {
 	for _, l := range s.listeners() {
 		opts.Listeners = append(opts.Listeners, netio.Listener{Name: l.Name, Addr: net.JoinHostPort(l.Host, strconv.Itoa(l.Port))})
 	}
-	s.net, err = netio.Start(opts, &wire.Server{Table: s.broker.Table(), Log: s.log})
+	table := s.broker.Table()
+	h := &wire.Server{Table: table, Log: s.log}
+	if s.cfg.MetricsListener != "" {
+		s.broker.Appends, h.Stats = new(api.AppendStats), wire.NewStats(table)
+	}
+	if s.net, err = netio.Start(opts, h); err != nil || h.Stats == nil {
+		return err
+	}
+	s.metrics, err = metrics.Listen(s.cfg.MetricsListener, metrics.Source{
+		Requests: h.Stats, Appends: s.broker.Appends, Net: s.net, Engine: s.engine, Metadata: s.meta, Partitions: s.broker.Partitions,
+		Dir: s.dir, Health: s.Err, Log: s.log,
+	})
 	return err
 }
 
@@ -275,6 +288,14 @@ func (s *Server) advertise(l config.Listener, bound net.Addr) (metadata.Endpoint
 // Addrs returns the addresses that the broker listens on, in the order of its listeners.
 func (s *Server) Addrs() []net.Addr { return s.net.Addr() }
 
+// MetricsAddr returns where metrics are served, or nil.
+func (s *Server) MetricsAddr() net.Addr {
+	if s.metrics == nil {
+		return nil
+	}
+	return s.metrics.Addr()
+}
+
 // Dir returns the log directory.
 func (s *Server) Dir() string { return s.dir }
 
@@ -310,6 +331,9 @@ func (s *Server) abandon() error {
 
 // release closes what clients do not see: first the metadata, whose changes need the engine.
 func (s *Server) release() (err error) {
+	if s.metrics != nil {
+		s.metrics.Close()
+	}
 	if s.cancel != nil {
 		s.cancel()
 	}

@@ -35,6 +35,7 @@ type produceRequest struct {
 	acks int16
 
 	transactional bool
+	began         time.Time
 	topics        []produceTopic
 	parts         []producePart // of all topics, in order; not moved once appends have begun
 	left          atomic.Int32  // partitions whose end is not known, and one for the request's own start
@@ -54,6 +55,7 @@ type producePart struct {
 	index   int32
 	records []byte // in the request's body
 	null    bool   // null records, which append nothing
+	sync    bool   // the topic was sync when it was appended
 	code    int16
 	message string               // "": null
 	faults  []record.RecordError // records that the batch was refused for
@@ -114,7 +116,8 @@ func (p *produceRequest) mustUnpack() bool {
 // append appends the batches of all partitions. It is the request's start.
 func (p *produceRequest) append() {
 	p.left.Store(int32(len(p.parts)) + 1)
-	now := time.Now().UnixMilli()
+	p.began = time.Now()
+	now := p.began.UnixMilli()
 	denied := p.deniedTransaction()
 	for i := range p.topics {
 		t := &p.topics[i]
@@ -167,8 +170,9 @@ func (part *producePart) appendTo(at *partition.Partition, now int64) int16 {
 		part.finished(engine.Appended{BaseOffset: end, LogStartOffset: at.Log.LogStartOffset(), LogAppendTimeMs: -1})
 		return 0
 	}
-	rules := at.Log.Config().Rules
-	rules.Now = now
+	cfg := at.Log.Config()
+	rules := cfg.Rules
+	rules.Now, part.sync = now, cfg.Sync()
 	prep := prepareds.Get().(*record.Prepared)
 	defer prepareds.Put(prep)
 	prep.Reset()
@@ -193,6 +197,12 @@ func (part *producePart) finished(a engine.Appended) {
 	part.result = a
 	if a.Err != nil {
 		part.code = appendCode(a.Err)
+	} else if stats := part.req.b.Appends; stats != nil {
+		h := &stats.Async
+		if part.sync {
+			h = &stats.Sync
+		}
+		h.Observe(time.Since(part.req.began))
 	}
 	part.req.done()
 }

@@ -32,6 +32,8 @@ type Broker struct {
 	// Kafka's default, negative is none.
 	FetchSessions int
 	Log           *slog.Logger
+	// Appends, where set, counts how long appends take.
+	Appends *AppendStats
 	// Stop ends when the broker stops: updates of the metadata wait for it at the longest.
 	Stop context.Context
 
@@ -41,6 +43,10 @@ type Broker struct {
 	readers  workers // read from disks
 	ids      producerIDs
 }
+
+// AppendStats are how long batches take from their request's start until they are acknowledged: written, in an async topic,
+// or flushed, in a sync one.
+type AppendStats struct{ Async, Sync wire.Histogram }
 
 // Layers returns the broker's configuration as it is in force now.
 func (b *Broker) Layers() config.Layers {

@@ -122,6 +122,7 @@ func (f *fetchRequest) answerPartition(w *writer, k int, cuts []cut) []cut {
 	g := &f.got[k]
 	w.int32(f.want[k].index)
 	w.int16(g.code)
+	f.r.Failed(g.code)
 	w.int64(g.high)
 	w.int64(g.stable)
 	if f.r.Version >= 5 {

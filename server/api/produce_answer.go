@@ -35,6 +35,7 @@ func (p *produceRequest) answer() {
 func (part *producePart) answer(w *writer, version int16) {
 	w.int32(part.index)
 	w.int16(part.code)
+	part.req.r.Failed(part.code)
 	a := &part.result
 	if part.code != 0 {
 		a.BaseOffset, a.LogAppendTimeMs = -1, -1

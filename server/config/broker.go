@@ -27,6 +27,7 @@ type Broker struct {
 	Transactions       Transactions
 	Replication        Replication
 	Engine             Engine
+	MetricsListener    string // HOST:PORT, "" for none
 	ControlledShutdown bool
 }
 
@@ -152,6 +153,7 @@ func (l Layers) Broker() Broker {
 		AutoCreateTopics: l.Bool("auto.create.topics.enable"), DeleteTopics: l.Bool("delete.topic.enable"),
 		Network: l.network(), Logs: l.logs(), Groups: l.groups(), Transactions: l.transactions(),
 		Replication: l.replication(), Engine: l.engine(), ControlledShutdown: l.Bool("controlled.shutdown.enable"),
+		MetricsListener: l.Text("zurau.metrics.listener"),
 	}
 }
 

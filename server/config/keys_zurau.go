@@ -8,6 +8,8 @@ var zurauKeys = []Key{
 		"Requests of one connection that may be worked on before no more of them are read."},
 	{"zurau.memory.bytes", Long, "-1", atLeast(-1), High, ReadOnly, Ours, "",
 		"Memory for requests that are being worked on and for records that are not written yet. -1 takes a quarter of the host's memory, or of the control group's."},
+	{"zurau.metrics.listener", String, "", nil, Low, ReadOnly, Ours, "",
+		"HOST:PORT at which metrics are served over HTTP, in the text form of Prometheus, at /metrics; /healthz answers 200 while the broker can go on. Empty: nowhere. There is no access control: it is for an operator's network."},
 	{"zurau.network.loops", Int, "0", between{0, 1024}, Low, ReadOnly, Ours, "",
 		"Event loops for connections; 0 takes one for each processor."},
 	{"zurau.read.workers", Int, "0", between{0, 4096}, Low, ReadOnly, Ours, "",

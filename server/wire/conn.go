@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -16,6 +17,7 @@ import (
 type Conn struct {
 	nc    *netio.Conn
 	table *Table
+	stats *Stats // nil: nothing is counted
 	log   *slog.Logger
 
 	clientID *string // of the request before; whoever starts a request has it to himself
@@ -40,13 +42,15 @@ type waiting struct {
 type Server struct {
 	Table *Table
 	Log   *slog.Logger
+	// Stats, where set, counts what is served.
+	Stats *Stats
 	// Setup, where set, is called for each new connection.
 	Setup func(*netio.Conn)
 }
 
 // Opened implements netio.Handler.
 func (s *Server) Opened(c *netio.Conn) {
-	c.SetContext(&Conn{nc: c, table: s.Table, log: s.Log})
+	c.SetContext(&Conn{nc: c, table: s.Table, stats: s.Stats, log: s.Log})
 	if s.Setup != nil {
 		s.Setup(c)
 	}
@@ -180,6 +184,10 @@ func (c *Conn) parse(r *Request, frame []byte) error {
 	}
 	r.Body, err = h.rest(frame, h.version >= e.flexible, c.clientID)
 	r.ClientID, r.entry = h.clientID, e
+	if c.stats != nil {
+		r.stats, r.began = c.stats.byKey[h.key], time.Now()
+		r.stats.In.Add(int64(len(frame)) + 4)
+	}
 	c.clientID = h.clientID
 	if !e.Overlaps && len(r.Body) > maxBody {
 		return fmt.Errorf("%s of %d bytes, and at most %d are taken", kmsg.NameForKey(r.Key), len(r.Body), maxBody)

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"reflect"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -27,6 +29,9 @@ type Request struct {
 	overlaps    bool
 	held        bool // its start goes on after Serve
 	kept        bool // Body is a copy
+
+	stats *KeyStats // nil: nothing is counted
+	began time.Time // where it is counted
 }
 
 // Conn returns the connection that the request came by.
@@ -109,7 +114,17 @@ func (r *Request) OnClose(f func()) bool {
 // Reply answers with a response structure, in the request's version.
 func (r *Request) Reply(resp kmsg.Response) {
 	resp.SetVersion(r.Version)
+	if r.stats != nil {
+		r.stats.count(r.stats.codes, reflect.ValueOf(resp).Elem())
+	}
 	r.reply(resp)
+}
+
+// Failed counts an error code of an answer that Send sends.
+func (r *Request) Failed(code int16) {
+	if r.stats != nil {
+		r.stats.failed(code)
+	}
 }
 
 // reply answers with a response structure in the version that it has.
@@ -147,6 +162,9 @@ func (r *Request) Send(resp netio.Response) {
 		}
 	}
 	binary.BigEndian.PutUint32(resp.Head, uint32(size))
+	if r.stats != nil {
+		r.stats.ended(r.began, size+4)
+	}
 	slot, conn := r.slot, r.conn
 	slot.Complete(resp)
 	conn.finished(r)
@@ -154,6 +172,9 @@ func (r *Request) Send(resp netio.Response) {
 
 // Skip ends a request that has no answer (acks=0).
 func (r *Request) Skip() {
+	if r.stats != nil {
+		r.stats.ended(r.began, 0)
+	}
 	r.slot.Skip()
 	r.conn.finished(r)
 }

@@ -30,11 +30,17 @@ func newRig(t *testing.T, handlers ...Handler) *rig {
 
 func newRigWith(t *testing.T, o netio.Options, handlers ...Handler) *rig {
 	t.Helper()
+	return newRigServing(t, o, &Server{Table: NewTable(handlers...)})
+}
+
+func newRigServing(t *testing.T, o netio.Options, h *Server) *rig {
+	t.Helper()
 	r := &rig{t: t, log: new(raw.Log)}
 	log := r.log.Logger()
 	o.Loops, o.Logger = 1, log
 	o.Listeners = []netio.Listener{{Name: "PLAINTEXT", Addr: "127.0.0.1:0"}}
-	s, err := netio.Start(o, &Server{Table: NewTable(handlers...), Log: log})
+	h.Log = log
+	s, err := netio.Start(o, h)
 	if err != nil {
 		t.Fatal(err)
 	}

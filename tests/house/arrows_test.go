@@ -36,6 +36,7 @@ var floors = []floor{
 	{"server/partition", []string{"engine", "replication", "server/config"}, []string{"net", "github.com/twmb", "flag"}},
 	{"server/offsets", []string{"engine", "replication", "server/config", "server/group", "server/partition"}, []string{"net", "flag"}},
 	{"server/wire", []string{"netio"}, []string{"flag"}},
+	{"server/metrics", []string{"engine", "netio", "replication", "server/api", "server/partition", "server/wire"}, []string{"flag"}},
 	{"server/api", []string{"engine", "netio", "replication", "server"}, []string{"net", "flag"}},
 	{"server", []string{"engine", "netio", "replication", "server", "uring"}, []string{"flag"}},
 	{"tools", []string{"benchmarks", "engine", "replication", "server", "tools"}, nil},

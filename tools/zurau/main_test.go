@@ -130,6 +130,7 @@ func TestWrongCallsSayWhatWasWantedInstead(t *testing.T) {
 		"consume a --timeout 3":             `--timeout "3": want a duration such as`,
 		"produce a --partition 99999999999": `--partition "99999999999": want a whole number`,
 		"serve --listen x":                  `--listen "x": want HOST:PORT`,
+		"serve --metrics-listen x":          `--metrics-listen "x": want HOST:PORT`,
 		"serve --set x":                     `--set "x": want KEY=VALUE`,
 	} {
 		has(t, zurau(t, nil, words).errors, want)

@@ -23,8 +23,8 @@ import (
 const stopTime = 5 * time.Second
 
 type serveFlags struct {
-	listen, data, level string
-	set                 []string
+	listen, data, metrics, level string
+	set                          []string
 }
 
 func serveCommand() *cobra.Command {
@@ -47,6 +47,7 @@ Settings have Kafka's names. --set wins over the environment (ZURAU_LOG_RETENTIO
 	}
 	c.Flags().StringVar(&f.listen, "listen", "", "`HOST:PORT` to listen on (default 127.0.0.1:9092)")
 	c.Flags().StringVar(&f.data, "data", "", "`DIR` of the data (default ./zurau-data)")
+	c.Flags().StringVar(&f.metrics, "metrics-listen", "", "`HOST:PORT` to serve metrics on for Prometheus, at /metrics (default none)")
 	c.Flags().StringArrayVar(&f.set, "set", nil, "a setting, `KEY=VALUE`; may be repeated")
 	c.Flags().StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	return c
@@ -106,10 +107,13 @@ func (f *serveFlags) run(c *cobra.Command, args []string) error {
 
 // check tells bad usage from bad values, which the table of keys knows.
 func (f *serveFlags) check() error {
-	if f.listen != "" {
-		_, port, err := net.SplitHostPort(f.listen)
+	for _, at := range []struct{ flag, value string }{{"listen", f.listen}, {"metrics-listen", f.metrics}} {
+		if at.value == "" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(at.value)
 		if _, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil {
-			return usagef("--listen %q: want HOST:PORT", f.listen)
+			return usagef("--%s %q: want HOST:PORT", at.flag, at.value)
 		}
 	}
 	_, err := pairs("set", f.set)
@@ -124,6 +128,9 @@ func (f *serveFlags) load(args []string) (*config.Static, error) {
 	}
 	if f.listen != "" {
 		o.Flags["listeners"] = "PLAINTEXT://" + f.listen
+	}
+	if f.metrics != "" {
+		o.Flags["zurau.metrics.listener"] = f.metrics
 	}
 	if f.data != "" {
 		o.Flags["log.dirs"] = f.data
