@@ -41,7 +41,7 @@ func (r *recovering) list() error {
 			r.snaps = append(r.snaps, base)
 		case kind == segment.TxnSuffix:
 			r.txns = append(r.txns, base)
-		case strings.Contains(kind, tornSuffix):
+		case strings.Contains(kind, tornSuffix), strings.Contains(kind, stagedSuffix):
 			torn = append(torn, name)
 		}
 	}
@@ -66,7 +66,7 @@ func (r *recovering) removeLeft(state State, name string) error {
 	return r.e.removeIfThere(filepath.Join(r.dir, name))
 }
 
-// removeOldTorn removes what earlier starts cut off, once retention has passed the place: a log that keeps its records
+// removeOldTorn removes what earlier starts cut off or had no place for, once retention has passed the place: a log that keeps its records
 // for ever keeps these, too, and they cannot outgrow what crashes had in flight.
 func (r *recovering) removeOldTorn(torn []string) error {
 	for _, name := range torn {

@@ -37,17 +37,24 @@ func (e *Engine) readStage() error {
 		return err
 	}
 	e.staged.file = f
-	size, err := f.Size()
-	if err != nil {
+	if e.staged.runs, err = readSlots(f, e.fs.Boot()); err != nil {
 		return err
 	}
-	boot := e.fs.Boot()
+	return e.makeStaged()
+}
+
+// readSlots reads the headers of the slots that a process of the given run of the machine left.
+func readSlots(f fs.File, boot string) (map[Name][]stagedRun, error) {
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
 	found := map[Name][]stagedRun{}
 	h := make([]byte, slotHeader)
 	for block := int64(0); block < size; block += stageBlock {
 		for at, step := block, int64(stageBlock); at < min(block+stageBlock, size); at += step {
 			if _, err := f.ReadAt(h, at); err != nil && err != io.EOF {
-				return err
+				return nil, err
 			}
 			s, ok := parseSlot(h)
 			if at == block && ok {
@@ -64,8 +71,7 @@ func (e *Engine) readStage() error {
 	for _, runs := range found {
 		sort.Slice(runs, func(i, j int) bool { return runs[i].first < runs[j].first })
 	}
-	e.staged.runs = found
-	return e.makeStaged()
+	return found, nil
 }
 
 func (e *Engine) closeStagedFile() {

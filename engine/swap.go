@@ -67,7 +67,7 @@ func (r *recovering) swap(swaps, others []string, cleaned int64) error {
 	}
 	for _, name := range others {
 		base, kind, _ := splitName(name)
-		if base < from || base >= to || kind == segment.SnapshotSuffix || strings.Contains(kind, tornSuffix) {
+		if base < from || base >= to || kind == segment.SnapshotSuffix || strings.Contains(kind, tornSuffix) || strings.Contains(kind, stagedSuffix) {
 			continue
 		}
 		if err := r.e.removeIfThere(filepath.Join(r.dir, name)); err != nil {

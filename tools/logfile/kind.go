@@ -2,6 +2,7 @@ package logfile
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,14 +61,19 @@ var suffixes = map[string]Kind{
 // passing are endings of files that are about to go away or to take another's place; what is in them stays the same.
 var passing = []string{".deleted", ".cleaned", ".swap", ".tmp"}
 
+// sides are in the names of what a recovery of zurau took off a segment, or had for one that was offline.
+var sides = []string{".torn-", ".staged-"}
+
 // KindOf tells what a file holds by its name, and for files of a segment the offset in it, else -1.
 func KindOf(name string) (Kind, int64) {
 	name = filepath.Base(name)
 	for _, s := range passing {
 		name = strings.TrimSuffix(name, s)
 	}
-	if i := strings.LastIndex(name, ".torn-"); i > 0 {
-		name = name[:i] // what a recovery of zurau took off a segment
+	for _, side := range sides {
+		if i := strings.LastIndex(name, side); i > 0 {
+			name = name[:i]
+		}
 	}
 	if k, ok := kinds[name]; ok {
 		return k, -1
@@ -90,7 +96,12 @@ func isPassing(name string) bool {
 			return true
 		}
 	}
-	return strings.Contains(name, ".torn-")
+	return isSide(name)
+}
+
+// isSide reports whether a file is one of zurau's side files.
+func isSide(name string) bool {
+	return slices.ContainsFunc(sides, func(side string) bool { return strings.Contains(name, side) })
 }
 
 // partitionOf takes the name of a partition's folder apart.

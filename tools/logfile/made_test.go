@@ -34,6 +34,7 @@ type how struct {
 	beyond      int  // batches behind it; 0: 5
 	bytes       int  // of a record; 0: 100
 	early       bool // killed before the first checkpoint
+	staged      bool // appends are acknowledged in the stage
 }
 
 func (h how) config() engine.Config {
@@ -53,7 +54,11 @@ func (h how) config() engine.Config {
 func make1(t *testing.T, h how) *made {
 	t.Helper()
 	live := t.TempDir()
-	e, err := engine.Open(engine.Options{Dir: live, CheckpointInterval: time.Hour, SyncMethod: engine.SyncFdatasync, Now: func() time.Time { return time.UnixMilli(now) }})
+	stage := int64(-1)
+	if h.staged {
+		stage = 0
+	}
+	e, err := engine.Open(engine.Options{Dir: live, StageBytes: stage, CheckpointInterval: time.Hour, SyncMethod: engine.SyncFdatasync, Now: func() time.Time { return time.UnixMilli(now) }})
 	must(t, err)
 	l, err := e.Create(engine.Name{Topic: "t"}, [16]byte{1}, h.config())
 	must(t, err)
@@ -196,6 +201,13 @@ func (d *made) unframe(offset int64) {
 	d.t.Helper()
 	path, at, _ := d.batchAt(offset)
 	d.change(path, func(b []byte) []byte { b[at+8] = 0x7f; return b })
+}
+
+// unwrite takes what came behind the checkpoint out of the last segment, as if a writer had come no further than some bytes.
+func (d *made) unwrite(begun []byte) {
+	d.t.Helper()
+	path, at, size := d.batchAt(59)
+	d.change(path, func(b []byte) []byte { return append(b[:at+size:at+size], begun...) })
 }
 
 // rewrite changes a batch's header and makes its checksum right again.

@@ -34,7 +34,7 @@ func (p *partition) follow(path string, base int64) error {
 		return nil
 	}
 	p.next, p.hole = base, false
-	if hole {
+	if hole || p.goesOn {
 		return nil // what is missing was told where it was
 	}
 	state, err := p.holeBefore(path, base, from)
@@ -101,6 +101,10 @@ func (p *partition) badSpan(path string, s Span, size int64, last bool) {
 	found := s.Err.Error()
 	torn := p.torn(p.next)
 	p.producers.unsure = true
+	if p.stagedAt(p.base, s.Position) {
+		p.hole = true // a write was under way, and all of it is staged
+		return
+	}
 	switch {
 	case s.Zeros && (torn || last && p.clean):
 		p.problem(engine.ZeroTail, path, s.Position, fmt.Sprintf("%d bytes of zeros to the end", s.End-s.Position), "")

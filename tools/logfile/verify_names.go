@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,6 +56,12 @@ func (v *Verify) checkpoints(dir string, entries []os.DirEntry) {
 	}
 	logs := 0
 	var aside []string
+	for name, runs := range v.staged(dir) {
+		delete(known, name.String()) // its folder is made again
+		if _, err := os.Stat(filepath.Join(dir, name.String())); errors.Is(err, os.ErrNotExist) {
+			v.problem(engine.Staged, filepath.Join(dir, name.String()), -1, count(len(runs), "staged piece", "staged pieces")+" of a log without a folder", "")
+		}
+	}
 	for _, e := range entries {
 		switch {
 		case e.IsDir() && isLog(e.Name()):
@@ -73,6 +80,22 @@ func (v *Verify) checkpoints(dir string, entries []os.DirEntry) {
 			v.problem(engine.FolderMissing, filepath.Join(dir, name), -1, "no folder", fmt.Sprintf("the log, which ended at offset %d or behind it", known[name]))
 		}
 	}
+}
+
+// staged returns what the next start has of the logs of a directory beside their segments.
+func (v *Verify) staged(root string) map[engine.Name][]engine.StagedRun {
+	if _, clean, _ := checkpoint.ReadCleanShutdown(fs.OS(), root); clean {
+		return nil
+	}
+	runs, _ := engine.StagedRuns(fs.OS(), root) // without it a start has nothing to add, either
+	return runs
+}
+
+// stagedAt reports whether the next start goes on at a position of a segment with what was staged for it.
+func (p *partition) stagedAt(base, position int64) bool {
+	return slices.ContainsFunc(p.runs, func(r engine.StagedRun) bool {
+		return r.Base == base && r.Position <= position && position < r.Position+r.Size
+	})
 }
 
 // wasPutAside reports whether one of the folders was that of a log before it was deleted or set aside. Long topics are cut
@@ -129,9 +152,9 @@ func (p *partition) left(path string, first int64) bool {
 	kind, base := KindOf(name)
 	state := engine.State("")
 	switch {
-	case strings.Contains(name, ".torn-") && base >= 0 && base < first:
+	case isSide(name) && base >= 0 && base < first:
 		state = engine.TornOld
-	case strings.Contains(name, ".torn-"):
+	case isSide(name):
 		state = engine.TornKept
 	case strings.HasSuffix(name, ".deleted"):
 		state = engine.DeletedLeft

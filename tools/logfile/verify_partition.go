@@ -37,6 +37,9 @@ type partition struct {
 	unknown                                bool  // no recovery point is known
 	ours                                   bool  // zurau's own checkpoint speaks of the log as it is
 
+	runs    []engine.StagedRun // what the next start has beside the segments
+	goesOn  bool               // with such, behind the last segment that was read
+	bases   []int64
 	swapped map[string]bool // files that are read from their .swap file
 
 	// syncFrom is the offset from which on the log was in sync, by zurau's own checkpoint; -1: it says nothing.
@@ -66,6 +69,7 @@ func (v *Verify) partition(dir string, only int64) error {
 	if err != nil {
 		return err
 	}
+	p.bases = bases
 	p.readEpochs()
 	if only < 0 {
 		p.compareStart(bases)
@@ -230,6 +234,9 @@ func (p *partition) segment(base int64, last bool) error {
 	})
 	indexes.finish(end)
 	p.before += size
+	if p.goesOn = p.stagedAt(base, end); p.goesOn {
+		p.problem(engine.Staged, path, end, "the end of the good batches", "")
+	}
 	return err
 }
 

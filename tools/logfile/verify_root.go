@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/checkpoint"
@@ -40,6 +41,7 @@ func (p *partition) readRoot() {
 	read(checkpoint.LogStarts, &p.logStart)
 	p.readRecovery(filepath.Join(root, recoveryName))
 	cleaned := int64(-1)
+	p.runs = p.Verify.staged(root)[engine.Name{Topic: p.topic, Partition: p.part}]
 	p.compacted = read(checkpoint.CleanerOffsets, &cleaned)
 	p.cleaned = cleaned
 	_, p.clean, _ = checkpoint.ReadCleanShutdown(fs.OS(), root)
@@ -90,6 +92,11 @@ func (p *partition) finish() {
 	} {
 		if c.offset > p.next {
 			p.report(Problem{State: c.state, File: filepath.Join(root, c.file), Position: -1, Found: fmt.Sprintf("%s at offset %d", about, c.offset), Expected: end, Torn: c.torn})
+		}
+	}
+	for _, r := range p.runs {
+		if path := p.name(r.Base, ".log"); r.Position == 0 && !slices.Contains(p.bases, r.Base) {
+			p.problem(engine.Staged, path, -1, count(r.Size, "byte is", "bytes are")+" staged, and no file", "")
 		}
 	}
 	if p.epochs == nil {

@@ -46,7 +46,7 @@ func (p *partition) swap(files []string) (left []string, err error) {
 	kept := left[:0]
 	for _, name := range left {
 		kind, base := KindOf(name)
-		replaced := base >= from && base < to && kind != ProducerSnapshot && !strings.Contains(name, ".torn-")
+		replaced := base >= from && base < to && kind != ProducerSnapshot && !isSide(name)
 		if !replaced && !p.swapped[name] {
 			kept = append(kept, name)
 		}
