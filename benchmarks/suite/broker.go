@@ -159,7 +159,9 @@ func (t *brokerTarget) locate(ctx context.Context, topic string, n int) error {
 			t.mu.Lock()
 			t.leaders[topic] = leaders
 			t.mu.Unlock()
-			return nil
+			if err = t.lead(topic, n); err == nil {
+				return nil
+			}
 		}
 		select {
 		case <-tick.C:
@@ -167,6 +169,21 @@ func (t *brokerTarget) locate(ctx context.Context, topic string, n int) error {
 			return errors.Join(fmt.Errorf("topic %s: no leaders for %d partitions within %v", topic, n, reachTime), err)
 		}
 	}
+}
+
+// lead asks the leaders of all partitions whether they know that they are: Kafka's metadata is ahead of them for a moment.
+func (t *brokerTarget) lead(topic string, n int) error {
+	for part := range n {
+		c, err := t.conn("locate", 0, topic, part)
+		if err != nil {
+			return err
+		}
+		r := &wireReader{conn: c, topic: topic, part: part}
+		if _, err := r.offset(-1); err != nil {
+			return fmt.Errorf("partition %d: %w", part, err)
+		}
+	}
+	return nil
 }
 
 // leadersOf asks for the address of each partition's leader; empty where it is not known.
@@ -222,7 +239,7 @@ func (t *brokerTarget) look() (server, client machine.Usage) {
 	return server, machine.Use(os.Getpid())
 }
 
-func (t *brokerTarget) beside(ctx context.Context, s job.Stage) (results.Values, error) {
+func (t *brokerTarget) beside(ctx context.Context, _ job.Stage) (results.Values, error) {
 	<-ctx.Done()
 	return nil, nil
 }
