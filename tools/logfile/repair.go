@@ -69,6 +69,7 @@ type Plan struct {
 
 	r        *Repair
 	unmarked bool
+	gone     map[string]bool // files that are set aside
 }
 
 // A Step is one change. It prints itself.
@@ -148,7 +149,6 @@ var healed = []engine.State{engine.TornTail, engine.HoledTail, engine.HoledSegme
 
 // sort finds the step for a problem, or leaves it to others.
 func (p *Plan) sort(x Problem, damaged map[string][]Problem, done map[string]bool) {
-	once := !done[x.File]
 	switch s := x.State; {
 	case x.Torn || slices.Contains(healed, s):
 		p.Healed++
@@ -176,17 +176,21 @@ func (p *Plan) sort(x Problem, damaged map[string][]Problem, done map[string]boo
 	case s == engine.EpochsDamaged:
 		p.Steps = append(p.Steps, epochsStep(x))
 	case s == engine.SnapshotDamaged, s == engine.SnapshotDisagrees, s == engine.MetadataDamaged, s == engine.CheckpointDamaged:
-		if once {
-			p.aside(x)
-		}
+		p.aside(x)
 	default:
 		p.Beyond = append(p.Beyond, x)
 	}
-	done[x.File] = true
 }
 
 // aside is the step that moves a file, or a folder, to where what is removed is kept.
 func (p *Plan) aside(x Problem) {
+	if p.gone[x.File] {
+		return
+	}
+	if p.gone == nil {
+		p.gone = map[string]bool{}
+	}
+	p.gone[x.File] = true
 	p.Steps = append(p.Steps, Step{
 		text:   fmt.Sprintf("set %s aside: %s", x.File, x.State),
 		keep:   func(w *work) error { return w.keepAll(x.File) },

@@ -24,7 +24,11 @@ func (p *Plan) cut(s *survey, l loss) {
 		first++
 	}
 	for i := len(s.bases) - 1; i >= first; i-- { // from the end, so that a crash leaves no hole
-		p.segmentAside(s, i, fmt.Sprintf("set the segment %s aside: it lies behind the cut", s.path(i)))
+		text := fmt.Sprintf("set the segment %s aside: it lies behind the cut", s.path(i))
+		if i == first && !within {
+			text = fmt.Sprintf("end the log at offset %d, and set the segment %s aside: %s, %s%s", l.from, s.path(i), l.state, l.found, s.lostFrom(l.from))
+		}
+		p.segmentAside(s, i, text)
 	}
 	if within {
 		p.cutFile(s, l)
@@ -36,8 +40,8 @@ func (p *Plan) cut(s *survey, l loss) {
 func (p *Plan) cutFile(s *survey, l loss) {
 	path, size := s.path(l.seg), s.sizes[l.seg]
 	p.Steps = append(p.Steps, Step{
-		text: fmt.Sprintf("cut %s at position %d, offset %d, and take the %s behind it off: %s, %s", path, l.at, l.from,
-			count(size-l.at, "byte", "bytes"), l.state, l.found),
+		text: fmt.Sprintf("cut %s at position %d, offset %d, and take the %s behind it off: %s, %s%s", path, l.at, l.from,
+			count(size-l.at, "byte", "bytes"), l.state, l.found, s.lostFrom(l.from)),
 		keep:   func(w *work) error { return errors.Join(w.keepRange(path, l.at, size), w.keepIndexes(path)) },
 		change: func(w *work) error { return w.rewrite(path, []part{{at: 0, end: l.at}}) },
 	})
@@ -137,7 +141,7 @@ func (p *Plan) skip(s *survey) {
 		}
 		if l.from < l.to {
 			parts[i] = append(parts[i], part{empty: emptyBatch(l.from, l.to, l.epoch)})
-			what += fmt.Sprintf("; an empty batch stands for offsets %d to %d, which are lost", l.from, l.to-1)
+			what += fmt.Sprintf("; an empty batch stands for %s, lost", offsetRange(l.from, l.to))
 		}
 		text[i] += what
 	}
@@ -167,6 +171,22 @@ func (p *Plan) rewriteStep(s *survey, i int, parts []part, text string) {
 		},
 		change: func(w *work) error { return w.rewrite(path, parts) },
 	})
+}
+
+// lostFrom says what is lost with a cut at an offset.
+func (s *survey) lostFrom(offset int64) string {
+	if offset >= s.end {
+		return ""
+	}
+	return "; with it " + offsetRange(offset, s.end) + " of the log are lost"
+}
+
+// offsetRange names the offsets [from, to).
+func offsetRange(from, to int64) string {
+	if to == from+1 {
+		return fmt.Sprintf("offset %d", from)
+	}
+	return fmt.Sprintf("offsets %d to %d", from, to-1)
 }
 
 // emptyBatch returns a batch without records that has the offsets from to to: what Kafka's cleaner writes for a batch of
