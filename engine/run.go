@@ -63,12 +63,10 @@ func (l *Log) newRun(n int) *run {
 	return r
 }
 
-// fill gives a run memory for n bytes. For a direct write there is room before them for the block that they start in.
+// fill gives a run memory for n bytes, with room before them for the block that they start in: how the segment is written
+// may change before this is.
 func (l *Log) fill(r *run, n int) {
-	head := 0
-	if r.seg.Direct() {
-		head = int(r.position % fs.BlockSize)
-	}
+	head := int(r.position % fs.BlockSize)
 	r.mem = l.e.buffers.get(head + n)
 	r.buf = r.mem.bytes[head:head]
 }
