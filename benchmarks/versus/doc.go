@@ -28,6 +28,7 @@
 //	tools.go    the repository, ../shared, and the programs built from them
 //	broker.go   starting and stopping the two brokers
 //	rows.go     the rows of the comparison
+//	many.go     the rows about many partitions and about recovery
 //	trial.go    one broker, one row: warm-up, measurement
 //	rounds.go   all trials in turn
 //	drive.go    one run of the load or limit tool, and what the machine did meanwhile

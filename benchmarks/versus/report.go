@@ -130,7 +130,7 @@ func (r *report) write(w io.Writer, markdown bool) {
 	}
 	p.Title("Ratios, zurau to Kafka: median (minimum–maximum)")
 	p.Table(r.ratios())
-	p.Note("Latency is p99 of a produce request; of P5 it is p99.9 end to end, of P6 the time from start to the first answer. " +
+	p.Note("Latency is p99 of a produce request; of P5 it is p99.9 end to end, of P6 the time from start to the first answer, of P8 and P9 the time from start after a kill until all partitions answer. " +
 		"Memory is VmRSS at the end of the run.")
 	p.Title("Floors")
 	p.Table(r.floors())

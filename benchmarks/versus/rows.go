@@ -67,6 +67,16 @@ var (
 		{latency, "e2e_p999_ms", "end to end p99.9", "ms"},
 		{memory, "rss_MB", "resident memory", "MB"},
 	}
+	manyFigures = []figure{
+		{noSlot, "create_s", "created", "s"},
+		{noSlot, "restart_s", "serves after a stop", "s"},
+		{latency, "killed_s", "serves after a kill", "s"},
+		{memory, "rss_MB", "resident memory", "MB"},
+	}
+	recoverFigures = []figure{
+		{latency, "killed_s", "serves after a kill", "s"},
+		{memory, "rss_MB", "resident memory", "MB"},
+	}
 	idleFigures = []figure{
 		{latency, "ready_ms", "ready after start", "ms"},
 		{noSlot, "first_ready_ms", "ready after first start", "ms"},
@@ -74,7 +84,7 @@ var (
 	}
 )
 
-// rows are those of performance.md that one broker has, but for P8 and P9.
+// rows are those of one broker. P7 has no broker in it: zurau bench all runs it.
 var rows = []*row{
 	{id: "P1a", work: "produce acks=1, 16 records of 1000 B a batch, 4 partitions, 4 connections, 5 in flight", secs: 20,
 		load: produce(4, 5, 16, 1000, 4, "1"), run: runProduce, figures: bytesFigures, limit: []string{"sink", "4", "16"}},
@@ -100,6 +110,8 @@ var rows = []*row{
 	{id: "P5c", work: "the same, 10,000 records a second", secs: 20,
 		load: endToEnd(10000), run: runEndToEnd, figures: endToEndFigures},
 	{id: "P6", work: "ready after start; idle", run: runIdle, figures: idleFigures},
+	{id: "P8", work: "10,000 partitions with a record each: created, started on again after a stop and after kill -9", run: runMany, figures: manyFigures},
+	{id: "P9", work: "10 GB in 8 partitions, kill -9, until all of them serve", run: runRecover, figures: recoverFigures},
 }
 
 func produce(conns, inflight, batchRecords, recordBytes, partitions int, acks string) []string {

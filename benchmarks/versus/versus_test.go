@@ -17,7 +17,7 @@ func TestRowsAreChosenByIDOrFamilyInTheirOwnOrder(t *testing.T) {
 		{"P2,P1a", "P1a P2"},
 		{"P3", "P3a P3b P3c P3d"},
 		{"P5b,P5", "P5a P5b P5c"},
-		{"", "P1a P1b P2 P3a P3b P3c P3d P4 P5a P5b P5c P6"},
+		{"", "P1a P1b P2 P3a P3b P3c P3d P4 P5a P5b P5c P6 P8 P9"},
 		{"P7", "error"},
 		{"P1a,,P2", "error"},
 	} {
