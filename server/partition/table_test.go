@@ -396,7 +396,7 @@ func TestALogOfNoTopicKeepsItsRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := record.NewBuilder(record.None).Add(1000, nil, []byte("old")) // of 1970
-	p, done := new(record.Prepared), make(chan engine.Appended)
+	p, done := new(record.Prepared), make(chan engine.Appended, 1)
 	if err := p.Prepare(b.Bytes(), record.Rules{Now: 1000, MaxBatchBytes: 1 << 20, TimestampBeforeMaxMs: 1 << 62, TimestampAfterMaxMs: 1 << 62}); err != nil {
 		t.Fatal(err)
 	}
