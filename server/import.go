@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
@@ -43,15 +44,47 @@ func (s *Server) firstRecords(id metadata.ID, static *config.Static) ([]metadata
 		n := l.Name()
 		b.Logs = append(b.Logs, kraft.Log{Topic: n.Topic, Partition: n.Partition, ID: l.TopicID(), Epoch: l.LatestEpoch()})
 	}
-	folder := filepath.Join(s.dir, kraft.Folder)
+	folder := filepath.Join(s.kafkaDir(), kraft.Folder)
 	state, err := kraft.Read(fs.OS(), folder)
 	if err == nil {
+		s.warnOfDefaults(static, state)
 		return s.imported(state, b, folder), nil
 	}
 	if len(b.Logs) == 0 && errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	return s.adopted(b, err)
+}
+
+// kafkaDir is where Kafka has its metadata.
+func (s *Server) kafkaDir() string {
+	if s.cfg.MetadataDir != "" {
+		return s.cfg.MetadataDir
+	}
+	return s.dir
+}
+
+// warnOfDefaults says that topics get this broker's default retention where nobody has said what it was: Kafka's defaults are in
+// its server.properties, not in its directory, and records that it kept may be deleted.
+func (s *Server) warnOfDefaults(static *config.Static, state *kraft.State) {
+	cluster := state.Configs[metadata.Resource{Type: metadata.ResourceBroker}]
+	for _, key := range []string{"log.retention.ms", "log.retention.minutes", "log.retention.hours"} {
+		if _, _, set := static.Set(key); set || cluster[key] != "" {
+			return
+		}
+	}
+	n := 0
+	for _, t := range state.Topics {
+		c := state.Configs[metadata.Resource{Type: metadata.ResourceTopic, Name: t.Name}]
+		if policy := c["cleanup.policy"]; c["retention.ms"] == "" && (policy == "" || strings.Contains(policy, "delete")) {
+			n++
+		}
+	}
+	if n > 0 {
+		s.log.Warn("topics without a retention of their own have the default, since log.retention.hours is not set: where the server.properties "+
+			"of Apache Kafka had another, stop now and start with that", "topics", n,
+			"hours", (config.Layers{Static: static}).Int("log.retention.hours"))
+	}
 }
 
 // imported tells what comes from Kafka's metadata, and returns it.

@@ -203,6 +203,30 @@ func TestWithoutKafkasMetadataTopicsAreAdoptedAndNothingIsDeleted(t *testing.T) 
 	}
 }
 
+// Kafka may have its metadata in a directory of its own.
+func TestKafkasMetadataIsReadFromItsOwnDirectory(t *testing.T) {
+	dir, own := kafkaDirectory(t, "killed"), t.TempDir()
+	must(t, os.Rename(filepath.Join(dir, "__cluster_metadata-0"), filepath.Join(own, "__cluster_metadata-0")))
+	b := start(t, dir, "metadata.log.dir="+own)
+	if b.dial().config("t-compact", "cleanup.policy") != "compact" || !strings.Contains(b.log.String(), imported) {
+		t.Errorf("not imported:\n%s", b.log)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "zurau-metadata.log")); err != nil {
+		t.Error(err)
+	}
+}
+
+// t-small has no retention of its own: what Kafka's was is in a file that the directory does not have.
+func TestADefaultRetentionThatKafkaMayNotHaveHadIsWarnedOf(t *testing.T) {
+	const warning = "topics without a retention of their own"
+	if b := start(t, kafkaDirectory(t, "killed")); !strings.Contains(b.log.String(), warning) {
+		t.Errorf("nobody was warned:\n%s", b.log)
+	}
+	if b := start(t, kafkaDirectory(t, "killed"), "log.retention.hours=-1"); strings.Contains(b.log.String(), warning) {
+		t.Errorf("warned of what was set:\n%s", b.log)
+	}
+}
+
 func TestOpenTransactionsOfApacheKafkaAreNamed(t *testing.T) {
 	b := start(t, kafkaDirectory(t, "killed"))
 	c := b.dial()
@@ -262,7 +286,7 @@ func TestLeaderEpochsGoOnFromThoseOfALaterLeader(t *testing.T) {
 	l, _ := e.Log(engine.Name{Topic: "t"})
 	p := new(record.Prepared)
 	must(t, p.Prepare(batch("of a later leader").Bytes(), record.DefaultRules(time.Now().UnixMilli())))
-	done := make(chan engine.Appended)
+	done := make(chan engine.Appended, 1)
 	l.Append(p, 40, func(a engine.Appended) { done <- a })
 	must(t, (<-done).Err)
 	must(t, e.Close())
@@ -307,6 +331,13 @@ func TestAFolderThatKafkaHasSetAsideIsTakenBack(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
+	}
+	b.stop()
+	rename("t-0", "t-0.0-stray") // as a kill before the first flush leaves it
+	must(t, os.Remove(filepath.Join(dir, "t-0.0-stray", "partition.metadata")))
+	b = start(t, dir)
+	if got := b.dial().values("t"); !slices.Equal(got, []string{"ours"}) {
+		t.Errorf("t-0, which did not say whose it is, has %q", got)
 	}
 	b.stop()
 	rename("t-0", "t-0.0-stray")

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -41,8 +42,8 @@ func (s *Server) takeBack(static *config.Static) error {
 	return s.openEngine(static)
 }
 
-// strays finds the folders that are to be taken back: set aside, of the id of a topic that there is, without a log in their
-// place. Of two for one partition neither is taken: which one has its records is not known.
+// strays finds the folders that are to be taken back: set aside, of the id of a topic that there is or of none, without a log in
+// their place. Of two for one partition neither is taken: which one has its records is not known.
 func (s *Server) strays() (map[engine.Name]string, error) {
 	entries, err := fs.OS().ReadDir(s.dir)
 	if err != nil {
@@ -88,8 +89,12 @@ func (s *Server) misses(n engine.Name, folder string) bool {
 		return false
 	}
 	id, err := checkpoint.ReadTopicID(fs.OS(), folder)
-	if err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
-		s.log.Warn("a folder that was set aside cannot be read", "folder", folder, "error", err)
+	switch {
+	case err == nil:
+		return t.ID() == id
+	case errors.Is(err, os.ErrNotExist):
+		return true // a kill came before the id was written: as with a log in its place, it is the topic's of its name
 	}
-	return err == nil && t.ID() == id
+	s.log.Warn("a folder that was set aside does not say whose it is", "folder", folder, "error", err)
+	return false
 }

@@ -2,10 +2,13 @@ package server
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/replication/metadata/kraft"
 	"github.com/zurau/zurau/server/config"
 	"github.com/zurau/zurau/uring"
 )
@@ -15,8 +18,9 @@ func (s *Server) supported() error {
 	if len(s.cfg.LogDirs) > 1 {
 		return fmt.Errorf("log.dirs: %d directories, and this version uses one", len(s.cfg.LogDirs))
 	}
-	if d := s.cfg.MetadataDir; d != "" && !slices.Contains(s.cfg.LogDirs, d) {
-		return fmt.Errorf("metadata.log.dir: %s, and this version keeps the metadata in the directory of log.dirs", d)
+	if d := s.cfg.MetadataDir; d != "" && !slices.Contains(s.cfg.LogDirs, d) && !holdsKafkas(d) {
+		return fmt.Errorf("metadata.log.dir: %s, and this version keeps the metadata in the directory of log.dirs: "+
+			"expected that directory, or one with the %s of Apache Kafka, to be imported", d, kraft.Folder)
 	}
 	if !s.cfg.IsBroker || !s.cfg.IsController {
 		return fmt.Errorf("process.roles: expected broker,controller: this version is both in one process")
@@ -36,6 +40,12 @@ func (s *Server) supported() error {
 		return fmt.Errorf("authorizer.class.name: %s, and this version has no authorizer: everybody may do everything", s.cfg.Authorizer)
 	}
 	return s.supportedListeners()
+}
+
+// holdsKafkas reports whether a directory has metadata of Apache Kafka.
+func holdsKafkas(dir string) bool {
+	_, err := fs.OS().Stat(filepath.Join(dir, kraft.Folder))
+	return err == nil
 }
 
 func (s *Server) supportedListeners() error {

@@ -16,6 +16,7 @@ import (
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/server/group"
 )
 
@@ -256,5 +257,33 @@ func TestTopicsAreTheImages(t *testing.T) {
 	equal(t, "unknown", ok || other, false)
 	if !slices.Equal(r.groups(), []string{}) {
 		t.Error("there are groups")
+	}
+}
+
+// A directory of Apache Kafka may have some of the topic's partitions, the others being on other brokers.
+func TestGroupsOfAPartitionThatIsElsewhereAreNotServedHere(t *testing.T) {
+	r := start(t, newDisk(t))
+	away := r.store.groups.PartitionFor("g1")
+	id := metadata.ID{1}
+	r.update(func(*metadata.Image) []metadata.Record {
+		records := []metadata.Record{metadata.TopicRecord{ID: id, Name: Topic, Internal: true}}
+		for i := range int32(4) {
+			p := metadata.Partition{ID: i, Replicas: []int32{0}, ISR: []int32{0}}
+			if i == away {
+				p.Leader, p.Replicas = -1, []int32{7}
+			}
+			records = append(records, metadata.PartitionRecord{Topic: id, Partition: p})
+		}
+		return records
+	})
+	r.store.Start()
+	r.loaded()
+	r.create("a", 1)
+	for _, g := range []string{"g0", "g1", "g2", "g3"} {
+		want := int16(0)
+		if r.store.groups.PartitionFor(g) == away {
+			want = kerr.NotCoordinator.Code
+		}
+		equal(t, "commit of "+g, r.commit(g, "a", 5, "metadata"), want)
 	}
 }
