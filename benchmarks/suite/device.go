@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,7 +30,17 @@ func device(ctx context.Context, s job.Stage, o Options) ([]Measured, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gather(s, d.meters, g, warm, nil), nil
+	return someDone(gather(s, d.meters, g, warm, nil))
+}
+
+// someDone returns ErrNothing where a job has no request that ended in time.
+func someDone(all []Measured) ([]Measured, error) {
+	for _, m := range all {
+		if m.Values["ops"] == 0 {
+			return nil, fmt.Errorf("[%s]: %w", m.Job.Name, ErrNothing)
+		}
+	}
+	return all, nil
 }
 
 // A deviceRun is a stage of our own reads and writes.

@@ -182,7 +182,7 @@ func (r *fioReport) values(j *job.Job) (results.Values, error) {
 		v["switches_per_op"] += f.Switches
 	}
 	if n == 0 || ops == 0 {
-		return nil, fmt.Errorf("fio did nothing for job %s", j.Name)
+		return nil, fmt.Errorf("fio, job %s: %w", j.Name, ErrNothing)
 	}
 	v["ops"] = ops
 	v["cpu_s_per_GB"], v["cpu_us_per_op"] = cpu/(bytes/1e9), cpu*1e6/ops

@@ -83,6 +83,9 @@ func (s *Session) Run(ctx context.Context) error {
 	return failed
 }
 
+// tries is how often a stage runs that did nothing within its time, which on a busy machine a short one may.
+const tries = 3
+
 // one runs a stage at a level and writes its lines.
 func (s *Session) one(ctx context.Context, level string, f *job.File, stage job.Stage, round int) error {
 	o := s.Options
@@ -93,6 +96,9 @@ func (s *Session) one(ctx context.Context, level string, f *job.File, stage job.
 		LoadBefore: machine.LoadAverage(), DirtyBeforeMB: machine.DirtyMB()}
 	busy, own := machine.Busy(), ownCPU(o.Pid)
 	all, err := Run(ctx, level, stage, o)
+	for n := 1; n < tries && errors.Is(err, ErrNothing); n++ {
+		all, err = Run(ctx, level, stage, o)
+	}
 	base.Secs = time.Since(base.Time).Seconds()
 	base.OtherCores = (machine.Busy() - busy - (ownCPU(o.Pid) - own)) / base.Secs
 	base.LoadAfter, base.DirtyAfterMB = machine.LoadAverage(), machine.DirtyMB()

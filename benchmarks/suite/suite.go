@@ -53,6 +53,9 @@ type Measured struct {
 // ErrNotHere says that a level has no way to do a job. The others may have.
 var ErrNotHere = errors.New("not at this level")
 
+// ErrNothing says that no request ended within the measured time: it was too short for a busy machine, or something hangs.
+var ErrNothing = errors.New("nothing was done within the measured time")
+
 // Run runs a stage at a level.
 func Run(ctx context.Context, level string, s job.Stage, o Options) ([]Measured, error) {
 	dir, err := os.MkdirTemp(o.Dir, "zurau-bench-")
