@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -12,6 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/zurau/zurau/server"
+	"github.com/zurau/zurau/server/config"
 	"github.com/zurau/zurau/tests/broker"
 )
 
@@ -113,6 +118,7 @@ func TestADirectoryGoesFromKafkaToZurauAndBackTwice(t *testing.T) {
 			kafka.set = append(kafka.set, "log.cleaner.enable=false") // what is compacted stays as it is
 			kafka.start()
 			v.goOn(kafka.addr)
+			refused(ctx, t, kafka.data())
 			kafka.end(how.kafka)
 
 			zurau := broker.Start(t, broker.Options{Dir: kafka.data()})
@@ -121,6 +127,7 @@ func TestADirectoryGoesFromKafkaToZurauAndBackTwice(t *testing.T) {
 				t.Errorf("topics %q: one was deleted", got)
 			}
 			v.goOn(zurau.Addr)
+			newReader(ctx, t, zurau.Addr).ours(kafka.data())
 			how.zurau(zurau, t)
 
 			kafka.start()
@@ -130,6 +137,9 @@ func TestADirectoryGoesFromKafkaToZurauAndBackTwice(t *testing.T) {
 
 			zurau.Start(t)
 			v.arrived("zurau again", zurau.Addr)
+			if end, _ := newReader(ctx, t, zurau.Addr).offset("ours", 0, latest, 0); end != 1 {
+				t.Errorf("the topic that Kafka never knew ends at %d, want 1", end)
+			}
 			v.goOn(zurau.Addr)
 			zurau.Stop(t)
 			if how.kafka == syscall.SIGTERM {
@@ -148,4 +158,33 @@ func (r reader) names() (all []string) {
 		all = append(all, *topic.Topic)
 	}
 	return all
+}
+
+// ours makes a topic that only zurau knows: Kafka sets its folder aside. It returns when the record, and so all that was sent
+// before it, is in Kafka's files: what a killed zurau has staged only a zurau knows.
+func (r reader) ours(dir string) {
+	r.t.Helper()
+	r.create("ours", 1)
+	check(r.t, r.client().ProduceSync(r.ctx, &kgo.Record{Topic: "ours", Value: []byte("v")}).FirstErr())
+	for size := int64(0); size == 0; {
+		check(r.t, r.ctx.Err())
+		if f, err := os.Stat(filepath.Join(dir, "ours-0", "00000000000000000000.log")); err == nil {
+			size = f.Size()
+		}
+	}
+}
+
+// refused tries to start a broker on the directory of a Kafka that runs.
+func refused(ctx context.Context, t *testing.T, dir string) {
+	t.Helper()
+	static, err := config.Load(config.Options{Flags: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": dir}})
+	check(t, err)
+	s, err := server.Start(ctx, server.Options{Config: static})
+	if err == nil {
+		err = s.Close(ctx)
+		t.Fatalf("a broker started beside Apache Kafka, and closed: %v", err)
+	}
+	if !strings.Contains(err.Error(), "Apache Kafka or another process holds this lock") {
+		t.Fatal(err)
+	}
 }
