@@ -102,6 +102,7 @@ func (r reader) transactions() {
 		c := r.client(kgo.TransactionalID(id), kgo.TransactionTimeout(15*time.Minute), kgo.ProducerBatchCompression(kgo.NoCompression()))
 		check(r.t, c.BeginTransaction())
 		r.send(c, "outcomes", 2, 10*i, 10*i+10)
+		r.send(c, "changelog", 1, 400+10*i, 400+10*i+10) // as Kafka Streams does: what it reads, changes and writes is one transaction
 		group := "streams"
 		if i == 6 {
 			group = "undecided"
