@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/tests/raw"
 )
 
 // A txnRig is a broker with a log that transactions are written to by the engine, as a coordinator would have them written,
@@ -36,9 +35,9 @@ func newTxnRig(t *testing.T) *txnRig {
 	r.server, err = Start(context.Background(), Options{Config: static})
 	must(t, err)
 	t.Cleanup(func() { must(t, r.server.Close(context.Background())) })
-	r.conn = r.dial()
+	r.conn = raw.Dial(t, r.server.Addrs()[0].String())
 	create := &kmsg.CreateTopicsRequest{Version: 7, TimeoutMillis: 10_000, Topics: []kmsg.CreateTopicsRequestTopic{{Topic: "t", NumPartitions: 1, ReplicationFactor: 1}}}
-	created := call[*kmsg.CreateTopicsResponse](r, r.conn, create).Topics[0]
+	created := raw.Ask[*kmsg.CreateTopicsResponse](r.t, r.conn, create).Topics[0]
 	if created.ErrorCode != 0 {
 		t.Fatalf("create: error %d", created.ErrorCode)
 	}
@@ -52,44 +51,6 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func (r *txnRig) dial() net.Conn {
-	r.t.Helper()
-	c, err := net.Dial("tcp", r.server.Addrs()[0].String())
-	must(r.t, err)
-	r.t.Cleanup(func() { c.Close() })
-	return c
-}
-
-func (r *txnRig) send(c net.Conn, req kmsg.Request) {
-	r.t.Helper()
-	_, err := c.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, 7))
-	must(r.t, err)
-}
-
-func receive[T kmsg.Response](r *txnRig, c net.Conn, req kmsg.Request) T {
-	r.t.Helper()
-	var size [4]byte
-	_, err := io.ReadFull(c, size[:])
-	must(r.t, err)
-	b := make([]byte, binary.BigEndian.Uint32(size[:]))
-	_, err = io.ReadFull(c, b)
-	must(r.t, err)
-	b = b[4:]
-	if req.IsFlexible() {
-		b = b[1:]
-	}
-	resp := req.ResponseKind()
-	resp.SetVersion(req.GetVersion())
-	must(r.t, resp.ReadFrom(b))
-	return resp.(T)
-}
-
-func call[T kmsg.Response](r *txnRig, c net.Conn, req kmsg.Request) T {
-	r.t.Helper()
-	r.send(c, req)
-	return receive[T](r, c, req)
 }
 
 // put appends n records of a transaction, or of none where the producer is -1.
@@ -188,7 +149,7 @@ func TestFetchesSeeWhatTheirIsolationLevelLetsThem(t *testing.T) {
 		} {
 			req := r.fetchOf(version, c.isolation, c.offset)
 			req.Topics[0].Partitions[0].PartitionMaxBytes = c.limit
-			if got := say(&call[*kmsg.FetchResponse](r, r.conn, req).Topics[0].Partitions[0]); got != c.want {
+			if got := say(&raw.Ask[*kmsg.FetchResponse](r.t, r.conn, req).Topics[0].Partitions[0]); got != c.want {
 				t.Errorf("version %d, isolation %d, offset %d: %s, want %s", version, c.isolation, c.offset, got, c.want)
 			}
 		}
@@ -198,17 +159,17 @@ func TestFetchesSeeWhatTheirIsolationLevelLetsThem(t *testing.T) {
 func TestAFetchOfCommittedRecordsWaitsForTheMarker(t *testing.T) {
 	r := newTxnRig(t)
 	r.put(1, 0, 2)
-	reader := r.dial()
+	reader := raw.Dial(t, r.server.Addrs()[0].String())
 	req := r.fetchOf(12, 1, 0)
 	req.MaxWaitMillis = 4 * 60_000
-	r.send(reader, req)
+	raw.Send(t, reader, req)
 	r.put(-1, 0, 1) // wakes it, for nothing
-	same := call[*kmsg.FetchResponse](r, r.conn, r.fetchOf(12, 1, 0)).Topics[0].Partitions[0]
+	same := raw.Ask[*kmsg.FetchResponse](r.t, r.conn, r.fetchOf(12, 1, 0)).Topics[0].Partitions[0]
 	if got := say(&same); got != "code 0 high 3 stable 0 to -1 aborted " {
 		t.Fatalf("before the marker: %s", got)
 	}
 	r.end(1, false)
-	got := receive[*kmsg.FetchResponse](r, reader, req).Topics[0].Partitions[0]
+	got := raw.Receive[*kmsg.FetchResponse](r.t, reader, req).Topics[0].Partitions[0]
 	if say(&got) != "code 0 high 4 stable 4 to 4 aborted 1@0 " {
 		t.Errorf("behind the marker: %s", say(&got))
 	}
@@ -220,17 +181,17 @@ func TestASessionOfCommittedRecordsIsToldOfWhatHasBecomeStable(t *testing.T) {
 	r.put(1, 0, 1)
 	req := r.fetchOf(12, 1, 0)
 	req.SessionEpoch = 0
-	first := call[*kmsg.FetchResponse](r, r.conn, req)
+	first := raw.Ask[*kmsg.FetchResponse](r.t, r.conn, req)
 	next := kmsg.NewPtrFetchRequest()
 	next.Version, next.IsolationLevel, next.MinBytes, next.MaxBytes = 12, 1, 1, 1<<20
 	next.SessionID, next.SessionEpoch = first.SessionID, 1
 	next.Topics = r.fetchOf(12, 1, 1).Topics // goes on behind what it had
-	if got := call[*kmsg.FetchResponse](r, r.conn, next); len(got.Topics) != 0 {
+	if got := raw.Ask[*kmsg.FetchResponse](r.t, r.conn, next); len(got.Topics) != 0 {
 		t.Errorf("nothing has changed, and there is %s", say(&got.Topics[0].Partitions[0]))
 	}
 	r.end(1, false)
 	next.SessionEpoch, next.Topics = 2, nil
-	got := call[*kmsg.FetchResponse](r, r.conn, next)
+	got := raw.Ask[*kmsg.FetchResponse](r.t, r.conn, next)
 	if len(got.Topics) != 1 || say(&got.Topics[0].Partitions[0]) != "code 0 high 3 stable 3 to 3 aborted 1@1 " {
 		t.Errorf("behind the marker: %+v", got.Topics)
 	}
@@ -245,7 +206,7 @@ func TestTheLatestOffsetOfCommittedRecordsIsTheLastStableOne(t *testing.T) {
 		p := kmsg.NewListOffsetsRequestTopicPartition()
 		p.Timestamp = time
 		req.Topics = []kmsg.ListOffsetsRequestTopic{{Topic: "t", Partitions: []kmsg.ListOffsetsRequestTopicPartition{p}}}
-		got := call[*kmsg.ListOffsetsResponse](r, r.conn, req).Topics[0].Partitions[0]
+		got := raw.Ask[*kmsg.ListOffsetsResponse](r.t, r.conn, req).Topics[0].Partitions[0]
 		if got.ErrorCode != 0 {
 			t.Errorf("error %d", got.ErrorCode)
 		}
@@ -261,5 +222,34 @@ func TestTheLatestOffsetOfCommittedRecordsIsTheLastStableOne(t *testing.T) {
 		if got := []int64{at(0, -1, time), at(1, -1, time)}; !slices.Equal(got, []int64{10, -1}) {
 			t.Errorf("time %d, of a record behind the last stable offset: %v, want 10 and none", time, got)
 		}
+	}
+}
+
+func TestActiveProducersAreThoseThatTheLogKnows(t *testing.T) {
+	r := newTxnRig(t)
+	r.some()
+	describe := func(topic string, partitions ...int32) []kmsg.DescribeProducersResponseTopicPartition {
+		req := kmsg.NewPtrDescribeProducersRequest()
+		req.Topics = []kmsg.DescribeProducersRequestTopic{{Topic: topic, Partitions: partitions}}
+		return raw.Ask[*kmsg.DescribeProducersResponse](r.t, r.conn, req).Topics[0].Partitions
+	}
+	got := describe("t", 0, 0)
+	if len(got) != 1 || got[0].ErrorCode != 0 {
+		t.Fatalf("%+v", got)
+	}
+	said := ""
+	for _, p := range got[0].ActiveProducers {
+		said += fmt.Sprintf("%d: epoch %d sequence %d coordinator %d open %d; ", p.ProducerID, p.ProducerEpoch, p.LastSequence, p.CoordinatorEpoch, p.CurrentTxnStartOffset)
+	}
+	if want := "1: epoch 0 sequence 1 coordinator 0 open -1; 2: epoch 0 sequence 0 coordinator 0 open -1; 3: epoch 0 sequence 0 coordinator -1 open 8; "; said != want {
+		t.Errorf("%s, want %s", said, want)
+	}
+	for topic, code := range map[string]int16{"none": 3, "a b": 17} {
+		if got := describe(topic, 0)[0]; got.ErrorCode != code || got.ErrorMessage == nil || got.ActiveProducers != nil {
+			t.Errorf("%s: %+v, want error %d", topic, got, code)
+		}
+	}
+	if got := describe("t", 1)[0]; got.ErrorCode != 3 || got.ErrorMessage != nil {
+		t.Errorf("another partition: %+v", got)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/zurau/zurau/server/wire"
 )
 
-// groupHandlers are those of offsets, groups and producer ids.
+// groupHandlers are those of offsets, groups and producers.
 func (b *Broker) groupHandlers() []wire.Handler {
 	return []wire.Handler{
 		{Key: 2, Min: 1, Max: 11, Serve: b.listOffsets},
@@ -24,6 +24,7 @@ func (b *Broker) groupHandlers() []wire.Handler {
 		{Key: 35, Min: 1, Max: 5, Blocks: true, Serve: b.describeLogDirs},
 		{Key: 42, Min: 0, Max: 3, Serve: b.deleteGroups},
 		{Key: 47, Min: 0, Max: 0, Serve: b.offsetDelete},
+		{Key: 61, Min: 0, Max: 0, Blocks: true, Serve: b.describeProducers}, // waits for nobody, but has a lot to write
 	}
 }
 

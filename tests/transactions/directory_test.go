@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,12 +16,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/zurau/zurau/tests/broker"
+	"github.com/zurau/zurau/tests/raw"
 )
 
 const topic, partitions = "ledger", 2
 
-// fill has four producers run transactions in turns, some of them committed, some aborted, and one that never ends, with plain
-// records in between. Segments roll at 1 MiB.
+// fill has four producers run transactions in turns, some of them committed, some aborted, with plain records in between, and
+// then one that never ends, while others go on. Segments roll at 1 MiB.
 func fill(ctx context.Context, t *testing.T, addr string) {
 	t.Helper()
 	seed := rand.Uint64()
@@ -31,7 +33,9 @@ func fill(ctx context.Context, t *testing.T, addr string) {
 	create.Version, create.TimeoutMillis = 7, 10_000
 	create.Topics = []kmsg.CreateTopicsRequestTopic{{Topic: topic, NumPartitions: partitions, ReplicationFactor: 1,
 		Configs: []kmsg.CreateTopicsRequestTopicConfig{{Name: "segment.bytes", Value: &segment}}}}
-	dial(t, addr).ask(create)
+	if code := raw.Ask[*kmsg.CreateTopicsResponse](t, raw.Dial(t, addr), create).Topics[0].ErrorCode; code != 0 {
+		t.Fatalf("create %s: error %d", topic, code)
+	}
 	client := func(opts ...kgo.Opt) *kgo.Client {
 		c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(addr), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(0),
 			kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(topic), kgo.MetadataMinAge(100 * time.Millisecond)}, opts...)...)
@@ -54,43 +58,47 @@ func fill(ctx context.Context, t *testing.T, addr string) {
 		producers = append(producers, client(kgo.TransactionalID(fmt.Sprint("writer-", i)), kgo.TransactionTimeout(15*time.Minute)))
 	}
 	open := make([]bool, len(producers))
-	for range 150 {
-		put(plain, r.IntN(3))
-		i := r.IntN(len(producers))
-		if !open[i] {
-			must(t, producers[i].BeginTransaction())
-			open[i] = true
+	turns := func(n int, producers []*kgo.Client) {
+		for range n {
+			put(plain, r.IntN(3))
+			i := r.IntN(len(producers))
+			if !open[i] {
+				must(t, producers[i].BeginTransaction())
+				open[i] = true
+			}
+			put(producers[i], 1+r.IntN(4))
+			if r.IntN(2) == 0 {
+				must(t, producers[i].EndTransaction(ctx, kgo.TransactionEndTry(r.IntN(2) == 0)))
+				open[i] = false
+			}
 		}
-		put(producers[i], 1+r.IntN(4))
-		if r.IntN(2) == 0 {
-			must(t, producers[i].EndTransaction(ctx, kgo.TransactionEndTry(r.IntN(2) == 0)))
-			open[i] = false
+		for i, c := range producers {
+			if open[i] {
+				must(t, c.EndTransaction(ctx, kgo.TransactionEndTry(i%2 == 0)))
+				open[i] = false
+			}
 		}
 	}
-	for i, c := range producers { // the last one stays open
-		if !open[i] {
-			must(t, c.BeginTransaction())
-			put(c, 3)
-		}
-		if i+1 < len(producers) {
-			must(t, c.EndTransaction(ctx, kgo.TransactionEndTry(i%2 == 0)))
-		}
-	}
+	turns(130, producers)
+	stays, others := producers[0], producers[1:]
+	must(t, stays.BeginTransaction())
+	put(stays, 5)
+	turns(20, others)
 	put(plain, 10)
 }
 
 // answers asks a broker for everything that transactions have a part in, and writes down what it says.
 func answers(t *testing.T, addr string) (lines []string) {
 	t.Helper()
-	w := dial(t, addr)
+	c := raw.Dial(t, addr)
 	meta := kmsg.NewPtrMetadataRequest()
 	meta.Version, meta.Topics = 12, []kmsg.MetadataRequestTopic{{Topic: kmsg.StringPtr(topic)}}
-	id := w.ask(meta).(*kmsg.MetadataResponse).Topics[0].TopicID
+	id := raw.Ask[*kmsg.MetadataResponse](t, c, meta).Topics[0].TopicID
 	for p := range int32(partitions) {
 		var end int64
 		for isolation := range int8(2) {
 			for _, at := range []int64{-1, -2, -3, 0} {
-				line, offset := latest(w, p, isolation, at)
+				line, offset := latest(t, c, p, isolation, at)
 				lines = append(lines, line)
 				end = max(end, offset)
 			}
@@ -99,30 +107,30 @@ func answers(t *testing.T, addr string) (lines []string) {
 			for offset := int64(0); offset <= end+1; offset += 1 + end/60 {
 				for _, version := range []int16{4, 12, 17} {
 					for _, most := range []int32{0, 1, 3000, 60_000, 1 << 20} {
-						lines = append(lines, fetch(w, id, version, isolation, 50<<20, []int32{p}, offset, most)...)
+						lines = append(lines, fetch(t, c, id, version, isolation, 50<<20, []int32{p}, offset, most)...)
 					}
 				}
 			}
 			for _, most := range []int32{0, 1, 10_000, 21_000, 30_000, 100_000} {
-				lines = append(lines, fetch(w, id, 12, isolation, most, []int32{p, (p + 1) % partitions}, end/2, 1<<20)...)
+				lines = append(lines, fetch(t, c, id, 12, isolation, most, []int32{p, (p + 1) % partitions}, end/2, 1<<20)...)
 			}
 		}
 	}
 	return lines
 }
 
-func latest(w wire, p int32, isolation int8, at int64) (string, int64) {
+func latest(t *testing.T, c net.Conn, p int32, isolation int8, at int64) (string, int64) {
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.Version, req.ReplicaID, req.IsolationLevel = 7, -1, isolation
 	part := kmsg.NewListOffsetsRequestTopicPartition()
 	part.Partition, part.Timestamp = p, at
 	req.Topics = []kmsg.ListOffsetsRequestTopic{{Topic: topic, Partitions: []kmsg.ListOffsetsRequestTopicPartition{part}}}
-	got := w.ask(req).(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0]
+	got := raw.Ask[*kmsg.ListOffsetsResponse](t, c, req).Topics[0].Partitions[0]
 	return fmt.Sprintf("partition %d isolation %d time %d: code %d offset %d time %d", p, isolation, at, got.ErrorCode, got.Offset, got.Timestamp), got.Offset
 }
 
 // fetch asks for partitions from an offset on, limited as a whole and each by itself.
-func fetch(w wire, id [16]byte, version int16, isolation int8, all int32, ps []int32, offset int64, most int32) (lines []string) {
+func fetch(t *testing.T, c net.Conn, id [16]byte, version int16, isolation int8, all int32, ps []int32, offset int64, most int32) (lines []string) {
 	req := kmsg.NewPtrFetchRequest()
 	req.Version, req.IsolationLevel, req.MinBytes, req.MaxBytes, req.SessionEpoch = version, isolation, 0, all, -1
 	asked := kmsg.FetchRequestTopic{Topic: topic, TopicID: id}
@@ -132,7 +140,7 @@ func fetch(w wire, id [16]byte, version int16, isolation int8, all int32, ps []i
 		asked.Partitions = append(asked.Partitions, part)
 	}
 	req.Topics = []kmsg.FetchRequestTopic{asked}
-	for _, got := range w.ask(req).(*kmsg.FetchResponse).Topics[0].Partitions {
+	for _, got := range raw.Ask[*kmsg.FetchResponse](t, c, req).Topics[0].Partitions {
 		aborted := "null"
 		if got.AbortedTransactions != nil {
 			aborted = "["
@@ -151,11 +159,11 @@ func fetch(w wire, id [16]byte, version int16, isolation int8, all int32, ps []i
 // committed reads the topic with franz-go, as a consumer of committed records, up to where those end.
 func committed(ctx context.Context, t *testing.T, addr string) (lines []string) {
 	t.Helper()
-	w := dial(t, addr)
+	c := raw.Dial(t, addr)
 	from, ends := map[int32]kgo.Offset{}, map[int32]int64{}
 	for p := range int32(partitions) {
 		from[p] = kgo.NewOffset().AtStart()
-		_, ends[p] = latest(w, p, 1, -1)
+		_, ends[p] = latest(t, c, p, 1, -1)
 	}
 	for p := range int32(partitions) {
 		c, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),

@@ -2,9 +2,7 @@ package transactions
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -12,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/zurau/zurau/tests/broker"
 )
@@ -91,40 +87,6 @@ func deadline(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// A wire is a connection to a broker for requests of any version.
-type wire struct {
-	t *testing.T
-	c net.Conn
-}
-
-func dial(t *testing.T, addr string) wire {
-	t.Helper()
-	c, err := net.Dial("tcp", addr)
-	must(t, err)
-	t.Cleanup(func() { c.Close() })
-	return wire{t, c}
-}
-
-func (w wire) ask(req kmsg.Request) kmsg.Response {
-	w.t.Helper()
-	_, err := w.c.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, 7))
-	must(w.t, err)
-	var size [4]byte
-	_, err = io.ReadFull(w.c, size[:])
-	must(w.t, err)
-	b := make([]byte, binary.BigEndian.Uint32(size[:]))
-	_, err = io.ReadFull(w.c, b)
-	must(w.t, err)
-	b = b[4:]
-	if req.IsFlexible() {
-		b = b[1:]
-	}
-	resp := req.ResponseKind()
-	resp.SetVersion(req.GetVersion())
-	must(w.t, resp.ReadFrom(b))
-	return resp
 }
 
 // differences returns the first lines in which what zurau said differs.
