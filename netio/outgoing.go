@@ -206,6 +206,7 @@ func (c *Conn) sendFile(fd int, f *Part, inline bool) (int, error) {
 	if !inline && !resident(f.Fd, at, n) {
 		c.srv.disk <- struct{}{}
 		defer func() { <-c.srv.disk }()
+		readAhead(f.Fd, at, n)
 	}
 	n, err := unix.Sendfile(fd, f.Fd, &at, n)
 	if n == 0 && err == nil {
