@@ -79,6 +79,7 @@
 //	.kafka_cleanshutdown                        the last stop was orderly; removed by Open before anything changes
 //	recovery-point-offset-checkpoint and others see engine/checkpoint
 //	zurau-recovery-checkpoint                   ours: modes, and what the time indexes may have lost (points.go)
+//	zurau-stage                                 ours: async appends that no segment has yet
 //	<topic>-<partition>/                        a log
 //	    <base offset>.log                       record batches: engine/record
 //	    <base offset>.index, .timeindex,        engine/index
@@ -87,6 +88,7 @@
 //	    leader-epoch-checkpoint, partition.metadata
 //	    *.deleted                               go after Config.DeleteDelay
 //	    <base offset>.log.torn-<position>       ours: what a recovery took off, for people to look at; nothing reads it
+//	    <base offset>.log.staged-<position>     ours: what the stage had for a log that is corrupt
 //	<topic>-<partition>.<number>-delete/        a deleted log, until Config.DeleteDelay is over
 //
 // At rest these are exactly Kafka's. While a direct writer has a log its last file may go on with zeros.
@@ -114,11 +116,15 @@
 // Truncate, Retain, Checkpoint, Read, ReadCommitted, AbortedTransactions and the look-ups by time (never on an event loop).
 //
 // Callbacks (done of Append, OnAdvance, Ready) run on goroutines that others wait for: they hand over and return. They may
-// call Append and what returns an offset; done is called inside Append where it is refused.
+// call Append and what returns an offset. done and OnAdvance are called inside Append where it is refused or staged, so a
+// callback that appends the next record again and again would go deeper each time.
 //
 // A Range holds its file open, whatever is deleted or truncated meanwhile, until Release.
 //
 // # Inside
+//
+// An append of an async log is done when it is in the stage (stage.go, staged.go): memory that is the page cache of the file
+// zurau-stage, from which a start after a kill appends to the segments what they lack (redo.go).
 //
 // A log has one writer at a time: append.go gives offsets under the log's lock and leaves runs of bytes; a goroutine of a
 // pool (writer.go), or the one direct writer of the directory (direct.go), takes all that is there, writes it, flushes it

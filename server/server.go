@@ -158,6 +158,7 @@ func (s *Server) openEngine(static *config.Static) (err error) {
 		SyncMethod:           syncMethod(e.SyncMethod),
 		ReserveBytes:         max(e.ReserveBytes, 1),
 		ZeroAheadBytes:       orNever(e.ZeroAheadBytes),
+		StageBytes:           orNever(e.StageBytes),
 		NoRing:               e.Ring == "off",
 		RetentionInterval:    time.Duration(s.cfg.Logs.RetentionCheckMs) * time.Millisecond,
 		ProducerIDExpiration: time.Duration(s.cfg.Logs.ProducerIDExpirationMs) * time.Millisecond,

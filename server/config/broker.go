@@ -136,6 +136,7 @@ type Engine struct {
 	Ring           string // auto, on, off
 	MemoryBytes    int64  // -1: chosen
 	ZeroAheadBytes int64
+	StageBytes     int64
 	ReserveBytes   int64
 	ReadWorkers    int32 // 0: chosen
 }
@@ -286,7 +287,7 @@ func (l Layers) replication() Replication {
 func (l Layers) engine() Engine {
 	return Engine{
 		SyncMethod: l.Text("zurau.sync.method"), Ring: l.Text("zurau.ring"), MemoryBytes: l.Long("zurau.memory.bytes"),
-		ZeroAheadBytes: l.Long("zurau.zero.ahead.bytes"),
-		ReserveBytes:   l.Long("zurau.reserve.bytes"), ReadWorkers: l.Int("zurau.read.workers"),
+		ZeroAheadBytes: l.Long("zurau.zero.ahead.bytes"), StageBytes: l.Long("zurau.stage.bytes"),
+		ReserveBytes: l.Long("zurau.reserve.bytes"), ReadWorkers: l.Int("zurau.read.workers"),
 	}
 }

@@ -80,5 +80,5 @@ var topicKeys = []Key{
 	{"unclean.leader.election.enable", Boolean, "false", nil, Medium, 0, 0, "unclean.leader.election.enable",
 		"Whether a replica that is not in sync may become leader when no other can. Records may be lost."},
 	{"zurau.writer", String, "auto", oneOf{"auto", "buffered", "direct"}, Medium, 0, Ours, "zurau.writer",
-		"How the log is written: buffered (pwritev, and fdatasync where it is flushed), direct (O_DIRECT through the ring), or auto, as was measured on the device. A log changes its writer when it next rolls."},
+		"How the log is written: buffered (pwritev, and fdatasync where it is flushed), direct (O_DIRECT through the ring), or auto, which is direct for a sync log and for an async one that is written in large pieces. A log changes at its next roll."},
 }
