@@ -8,7 +8,8 @@ import (
 )
 
 // WriteTo writes a stage as a job file for fio, with the times and sizes that it has now (Shorten, RunFor). What
-// fio would wait for, the stages before, is left out. Each job is a group of its own, whose clones are reported as one.
+// fio would wait for, the stages before, is left out. Each job is a group of its own, whose clones are reported as one; nothing is
+// unlinked, since a job that has ended would take the file from one that is yet to open it.
 func (s Stage) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
 	for _, j := range s {
@@ -16,7 +17,7 @@ func (s Stage) WriteTo(w io.Writer) (int64, error) {
 		for _, k := range j.Keys {
 			switch k.Name {
 			case "runtime", "ramp_time", "startdelay", "time_based", "size", "stonewall", "wait_for_previous", "name", "directory",
-				"new_group", "group_reporting":
+				"new_group", "group_reporting", "unlink":
 			default:
 				b.WriteString(k.Name)
 				if k.Value != "" {

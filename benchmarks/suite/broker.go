@@ -26,6 +26,8 @@ const (
 	reachTime = 30 * time.Second
 	// mostConnections of one clone share its requests in flight, where the job does not say.
 	mostConnections = 32
+	// createAtOnce is how many partitions are made by one request: Kafka's controller takes somewhat less than 10,000.
+	createAtOnce = 5000
 )
 
 // brokerTarget is a broker, or a cluster, on the other side of a wire.
@@ -124,7 +126,7 @@ func (t *brokerTarget) create(ctx context.Context, name string, n int, j *job.Jo
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.TimeoutMillis = int32(reachTime.Milliseconds())
 	topic := kmsg.NewCreateTopicsRequestTopic()
-	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = t.topic(name), int32(n), -1
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = t.topic(name), int32(min(n, createAtOnce)), -1
 	for k, v := range topicConfigs(j, t.process != nil) {
 		c := kmsg.NewCreateTopicsRequestTopicConfig()
 		c.Name, c.Value = k, kmsg.StringPtr(v)
@@ -146,7 +148,29 @@ func (t *brokerTarget) create(ctx context.Context, name string, n int, j *job.Jo
 		return fmt.Errorf("create topic %s: %w%s", topic.Topic, err, said)
 	}
 	t.topics = append(t.topics, topic.Topic)
+	for have := createAtOnce; have < n; have += createAtOnce {
+		if err := t.grow(ctx, topic.Topic, min(n, have+createAtOnce)); err != nil {
+			return err
+		}
+	}
 	return t.locate(ctx, topic.Topic, n)
+}
+
+// grow gives a topic more partitions.
+func (t *brokerTarget) grow(ctx context.Context, topic string, n int) error {
+	req := kmsg.NewPtrCreatePartitionsRequest()
+	req.TimeoutMillis = int32(reachTime.Milliseconds())
+	rt := kmsg.NewCreatePartitionsRequestTopic()
+	rt.Topic, rt.Count = topic, int32(n)
+	req.Topics = append(req.Topics, rt)
+	resp, err := req.RequestWith(ctx, t.client)
+	if err == nil && len(resp.Topics) == 1 {
+		err = kerr.ErrorForCode(resp.Topics[0].ErrorCode)
+	}
+	if err != nil {
+		return fmt.Errorf("topic %s: %d partitions: %w", topic, n, err)
+	}
+	return nil
 }
 
 // locate finds the leaders of a new topic, which a broker may take a moment to know.
