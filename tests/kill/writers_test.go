@@ -2,6 +2,7 @@ package kill
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -87,6 +88,8 @@ func (w *writers) done(ctx context.Context, r *kgo.Record, value string, err err
 		case w.more <- struct{}{}:
 		default:
 		}
+	case errors.As(err, new(*kgo.ErrFirstReadEOF)):
+		// The kill came between a connection and its first answer, and the client guesses at TLS and gives the record up.
 	case ctx.Err() == nil:
 		w.mu.failed = append(w.mu.failed, fmt.Errorf("%.20s: %w", value, err))
 	}
