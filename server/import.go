@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
@@ -83,7 +84,7 @@ func (s *Server) warnOfDefaults(static *config.Static, state *kraft.State) {
 	if n > 0 {
 		s.log.Warn("topics without a retention of their own have the default, since log.retention.hours is not set: where the server.properties "+
 			"of Apache Kafka had another, stop now and start with that", "topics", n,
-			"hours", (config.Layers{Static: static}).Int("log.retention.hours"))
+			"retention", time.Duration((config.Layers{Static: static}).Long("log.retention.ms"))*time.Millisecond)
 	}
 }
 

@@ -219,7 +219,7 @@ func TestKafkasMetadataIsReadFromItsOwnDirectory(t *testing.T) {
 // t-small has no retention of its own: what Kafka's was is in a file that the directory does not have.
 func TestADefaultRetentionThatKafkaMayNotHaveHadIsWarnedOf(t *testing.T) {
 	const warning = "topics without a retention of their own"
-	if b := start(t, kafkaDirectory(t, "killed")); !strings.Contains(b.log.String(), warning) {
+	if b := start(t, kafkaDirectory(t, "killed")); !strings.Contains(b.log.String(), warning) || !strings.Contains(b.log.String(), "retention=168h0m0s") {
 		t.Errorf("nobody was warned:\n%s", b.log)
 	}
 	if b := start(t, kafkaDirectory(t, "killed"), "log.retention.hours=-1"); strings.Contains(b.log.String(), warning) {
