@@ -140,6 +140,17 @@ func TestAnInterruptEndsARunAndSaysWhy(t *testing.T) {
 	}
 }
 
+func TestWithoutALatencyThereAreNoPercentiles(t *testing.T) {
+	m := NewMeter()
+	now := time.Now()
+	m.Begin(time.Hour)
+	m.Done(0, now.Add(-time.Minute), now, time.Now(), 10) // due before, done within
+	v := m.Result().Values()
+	if _, ok := v["lat_p99_ms"]; ok || v["ops"] != 1 {
+		t.Errorf("%v", v)
+	}
+}
+
 func TestDriftIsTheRiseByTheMean(t *testing.T) {
 	for _, c := range []struct {
 		ys   []float64

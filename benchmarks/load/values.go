@@ -22,6 +22,9 @@ func (r *Result) Values() results.Values {
 		"drift": r.Drift, "warm_up_s": r.WarmUp.Seconds(),
 	}
 	for _, q := range quantiles {
+		if r.Latency.TotalCount() == 0 {
+			break // nothing that was due in the measured time was sent in it
+		}
 		v["lat_"+q.name+"_ms"] = ms(r.Latency.ValueAtPercentile(q.at))
 	}
 	if r.Unsent > 0 {

@@ -43,11 +43,15 @@ type reader interface {
 	io.Closer
 }
 
-// A tail waits for what is appended, and tells of each batch when it was due and how large it is; load.ErrDone when stopped.
+// A tail waits for what is appended, and tells of each batch when it was due and how large it is; load.ErrDone when it is
+// stopped and there is nothing more.
 type tail interface {
 	follow(stop <-chan struct{}, got func(due time.Time, bytes int64)) error
 	io.Closer
 }
+
+// lagTime is how long consumers may take to see what was appended, once a run is over.
+const lagTime = 10 * time.Second
 
 // fillBatch is the most bytes of the batches of a log that is made to be read.
 const fillBatch = 64 << 10
@@ -167,7 +171,7 @@ func (r *stageRun) stream(j *job.Job, m *load.Meter, k int) error {
 	switch {
 	case r.written(j) != nil:
 		s.Every, s.Counts = 0, true // the writer sets the pace
-		s.Do, err = r.tails(j, r.written(j), m, k)
+		s.Do, s.End, err = r.tails(j, r.written(j), m, k)
 	case j.Pattern == job.Write:
 		s.Delay = j.StartDelay
 		s.Do, err = r.writes(j, k)
@@ -277,21 +281,33 @@ func (r *stageRun) mixed(j *job.Job, k int) (doFunc, error) {
 	}, nil
 }
 
-// tails follows the log of a writer.
-func (r *stageRun) tails(j, w *job.Job, m *load.Meter, k int) (doFunc, error) {
+// tails follows the log of a writer. What was due in the measured time and is not seen at its end is followed further, for a while: left
+// out, a consumer that lags would look like one that does not.
+func (r *stageRun) tails(j, w *job.Job, m *load.Meter, k int) (do doFunc, end func() error, err error) {
 	b, err := newBatch(w.Batch(), w.Record())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t, err := r.target.tail(named(j), 0, b)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r.closers = append(r.closers, t)
-	return func(stop <-chan struct{}, _ time.Time) (int64, error) {
+	do = func(stop <-chan struct{}, _ time.Time) (int64, error) {
 		start := time.Now()
 		return 0, t.follow(stop, func(due time.Time, bytes int64) { m.Done(k, due, start, time.Now(), bytes) })
-	}, nil
+	}
+	end = func() error {
+		stopped := make(chan struct{})
+		close(stopped)
+		for until := time.Now().Add(lagTime); time.Now().Before(until); {
+			if _, err := do(stopped, time.Time{}); err != nil {
+				return err // ErrDone: there is no more
+			}
+		}
+		return nil
+	}
+	return do, end, nil
 }
 
 func (r *stageRun) end() (err error) {

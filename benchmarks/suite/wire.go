@@ -274,11 +274,6 @@ func (t *brokerTarget) tail(name string, part int, b *batch) (tail, error) {
 
 func (t *wireTail) follow(stop <-chan struct{}, got func(time.Time, int64)) error {
 	for {
-		select {
-		case <-stop:
-			return load.ErrDone
-		default:
-		}
 		p, err := t.fetch()
 		if err == nil {
 			err = kerr.ErrorForCode(p.ErrorCode)
@@ -289,6 +284,11 @@ func (t *wireTail) follow(stop <-chan struct{}, got func(time.Time, int64)) erro
 		if n := t.batch.stamps(p.RecordBatches, got); n > 0 {
 			t.at += int64(n) * t.batch.records
 			return nil
+		}
+		select {
+		case <-stop:
+			return load.ErrDone
+		default:
 		}
 	}
 }

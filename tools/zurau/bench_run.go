@@ -221,8 +221,10 @@ func (f *benchFlags) session(ctx context.Context, s *suite.Session) error {
 		bar.clear()
 		said := l.Error
 		if said == "" {
-			said = fmt.Sprintf("%s MB/s, %s requests/s, p99 %s ms", results.Significant(l.Values["MB_s"]), results.Significant(l.Values["ops_s"]),
-				results.Significant(l.Values["lat_p99_ms"]))
+			said = fmt.Sprintf("%s MB/s, %s requests/s", results.Significant(l.Values["MB_s"]), results.Significant(l.Values["ops_s"]))
+			if p99, ok := l.Values["lat_p99_ms"]; ok {
+				said += ", p99 " + results.Significant(p99) + " ms"
+			}
 		}
 		fmt.Fprintf(os.Stderr, "round %d, %s, %s: %s\n", l.Round, l.Row, l.Level, said)
 	}
