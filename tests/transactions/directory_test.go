@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -202,11 +203,31 @@ func sameIndexes(t *testing.T, kafka, zurau string) {
 	}
 }
 
+// snapshots returns the newest producer snapshot of each partition, by its path: the producers, and what they have open, at the
+// log's end, once its broker has stopped in order.
+func snapshots(t *testing.T, data string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for p := range partitions {
+		dir := fmt.Sprintf("%s-%d", topic, p)
+		files, err := filepath.Glob(filepath.Join(data, dir, "*.snapshot")) // in order
+		must(t, err)
+		if len(files) == 0 {
+			t.Fatalf("%s has no producer snapshot", dir)
+		}
+		b, err := os.ReadFile(files[len(files)-1])
+		must(t, err)
+		all[dir+"/"+filepath.Base(files[len(files)-1])] = fmt.Sprintf("%x", b)
+	}
+	return all
+}
+
 func TestZurauAnswersFromKafkasDirectoryWhatKafkaAnswered(t *testing.T) {
 	k, ctx := newKafka(t), deadline(t)
 	k.up(t)
 	fill(ctx, t, k.addr)
 	said, read := answers(t, k.addr), committed(ctx, t, k.addr)
+	left := map[string]map[string]string{} // the snapshots of zurau
 	for _, end := range []string{"kill", "down"} {
 		k.run(t, end, k.dir)
 		again := k.copied(t)
@@ -229,6 +250,7 @@ func TestZurauAnswersFromKafkasDirectoryWhatKafkaAnswered(t *testing.T) {
 		}
 		b.Stop(t)
 		sameIndexes(t, k.data(), again.data())
+		left[end] = snapshots(t, again.data())
 		again.up(t) // Kafka goes on from what zurau leaves
 		if d := differences(answers(t, again.addr), said); d != "" {
 			t.Errorf("kafka %s, zurau, kafka:\n%s", end, d)
@@ -236,6 +258,11 @@ func TestZurauAnswersFromKafkasDirectoryWhatKafkaAnswered(t *testing.T) {
 		again.run(t, "down", again.dir)
 		if end == "kill" {
 			k.up(t) // for the orderly stop
+		}
+	}
+	for end, got := range left {
+		if want := snapshots(t, k.data()); !maps.Equal(got, want) {
+			t.Errorf("kafka %s: zurau left the producer snapshots %v, Kafka %v", end, got, want)
 		}
 	}
 	t.Logf("%d answers, %d committed records", len(said), len(read))

@@ -84,7 +84,7 @@ func must(t *testing.T, err error) {
 // deadline ends a test that waits for something that does not come. It is no measure of speed.
 func deadline(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
