@@ -26,8 +26,8 @@ func embedded(args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	progress("building the stores that zurau's engine is compared with (the first time they are fetched)")
-	bin := filepath.Join(scratch, "embedded")
-	if _, err := output(ctx, filepath.Join(root, "benchmarks", "versus", "embedded"), "go", "build", "-o", bin, "."); err != nil {
+	bin, err := buildEmbedded(ctx, filepath.Join(root, "benchmarks", "versus", "embedded"), scratch)
+	if err != nil {
 		return err
 	}
 	c := exec.CommandContext(ctx, bin, args...)
@@ -47,4 +47,20 @@ func embedded(args []string) (err error) {
 		return fmt.Errorf("embedded: %w", err)
 	}
 	return err
+}
+
+// buildEmbedded builds the program with a copy of its go.mod, which may need completing when the main module has changed.
+func buildEmbedded(ctx context.Context, dir, scratch string) (string, error) {
+	for _, name := range []string{"go.mod", "go.sum"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(scratch, name), b, 0o644); err != nil {
+			return "", err
+		}
+	}
+	bin := filepath.Join(scratch, "embedded")
+	_, err := output(ctx, dir, "go", "build", "-modfile", filepath.Join(scratch, "go.mod"), "-mod=mod", "-o", bin, ".")
+	return bin, err
 }

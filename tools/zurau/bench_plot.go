@@ -76,7 +76,9 @@ func plotter(ctx context.Context, args []string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no %s beside this program or on the path, and no repository to build it from: %w", plotProgram, err)
 	}
-	return exec.CommandContext(ctx, "go", append([]string{"run", "-C", filepath.Join(root, "benchmarks", "charts"), "."}, args...)...), nil
+	// -mod=mod: its go.mod may need completing when the main module has changed.
+	run := []string{"run", "-C", filepath.Join(root, "benchmarks", "charts"), "-mod=mod", "."}
+	return exec.CommandContext(ctx, "go", append(run, args...)...), nil
 }
 
 // repository returns the folder of zurau's repository that the working folder is in.
