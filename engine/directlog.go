@@ -225,7 +225,12 @@ func (l *Log) loadTail(s *segment.Segment) error {
 	if len(d.tail) == 0 {
 		return nil
 	}
-	f, err := s.Acquire()
+	var f fs.File
+	var err error
+	patient{l.e.fs, l.e}.wait(func() error {
+		f, err = s.Acquire()
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,7 @@ import (
 	"github.com/zurau/zurau/engine/segment"
 )
 
-// maxIdle bounds the descriptors, and the index mappings, that are kept for readers that may come again: far below
-// vm.max_map_count and the usual limit of open files.
+// maxIdle bounds the index mappings that are kept for readers that may come again: far below vm.max_map_count.
 const maxIdle = 4096
 
 // lockName is the file whose lock says that a process has the directory, as in Kafka.
@@ -47,6 +46,7 @@ type Engine struct {
 	}
 	buffers            buffers
 	shared             *segment.Shared
+	open               descriptors
 	space              space
 	waiting            atomic.Int64 // bytes appended and not written
 	producerExpiration atomic.Int64 // milliseconds
@@ -78,10 +78,11 @@ func Open(opt Options) (*Engine, error) {
 		return nil, errors.New("engine: Options.Dir is empty")
 	}
 	e := &Engine{opt: opt.filled()}
-	e.fs, e.log = e.opt.FS, e.opt.Logger
+	e.fs, e.log = patient{e.opt.FS, e}, e.opt.Logger
 	e.logs.m = map[Name]*Log{}
 	e.SetProducerIDExpiration(e.opt.ProducerIDExpiration)
-	e.shared = segment.NewShared(maxIdle, maxIdle)
+	e.shared = segment.NewShared(e.opt.Descriptors/2, maxIdle)
+	e.open.max = e.opt.Descriptors / 2
 	e.checkpoints.points, e.checkpoints.starts = map[Name]point{}, map[Name]int64{}
 	if err := e.fs.MkdirAll(opt.Dir); err != nil {
 		return nil, err
@@ -124,6 +125,7 @@ func (o Options) filled() Options {
 	}
 	o.Writers = orDefault(o.Writers, min(runtime.NumCPU(), 4))
 	o.SyncWriters = orDefault(o.SyncWriters, 32)
+	o.Descriptors = orDefault(o.Descriptors, defaultDescriptors())
 	o.StageBytes = orDefault(o.StageBytes, 64<<20)
 	o.MemoryBytes = orDefault(o.MemoryBytes, 256<<20)
 	o.ReserveBytes = orDefault(o.ReserveBytes, 256<<20)

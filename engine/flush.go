@@ -169,4 +169,7 @@ func (e *Engine) flushTurn(l *Log) {
 	if l.flushWritten() == nil && l.w.beyond.Load() >= e.opt.CheckpointBytes {
 		e.checkpointSoon(l)
 	}
+	if l.w.evict.Swap(false) {
+		l.evict()
+	}
 }

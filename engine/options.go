@@ -50,6 +50,10 @@ type Options struct {
 	// none: such appends are then acknowledged by the writers.
 	StageBytes int64
 
+	// Descriptors bounds the files that are kept open for logs which are not at work: half of them for writers and half for
+	// readers. 0 is a quarter of the process's limit (RLIMIT_NOFILE), 4,096 at most.
+	Descriptors int
+
 	// ReserveBytes is kept free on the file system for checkpoints, indexes and recovery: appends are refused with
 	// ErrNoSpace before it is used. 0 is 256 MiB.
 	ReserveBytes int64

@@ -30,6 +30,8 @@ type writing struct {
 	flushQueued atomic.Bool           // a flusher has the log in its queue
 	dirty       atomic.Bool           // the next checkpoint knows that the log was written
 
+	listed atomic.Bool // in Engine.open
+	evict  atomic.Bool // the flusher that comes next closes the descriptor
 	staged atomic.Bool // something of the log was in the stage
 
 	large int         // staged runs of hotRun bytes in a row
@@ -209,6 +211,7 @@ func (l *Log) openActive(s *segment.Segment, flag int) (fs.File, error) {
 	if err == nil && fresh {
 		l.w.named.Add(1)
 		l.show(s)
+		l.e.open.opened(l.e, l)
 	}
 	return f, err
 }

@@ -56,3 +56,13 @@ func (s *Segment) keepsReader() bool {
 	}
 	return s.files.read != nil
 }
+
+// CloseIdle closes the readers' descriptors that nobody holds.
+func (sh *Shared) CloseIdle() {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, s := range sh.open {
+		s.CloseReader()
+	}
+	sh.open = nil
+}
