@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,7 @@ type listener struct {
 
 // listen opens every listener. The keep-alive finds peers that are gone without a word within two minutes or so.
 func (s *Server) listen() error {
-	lc := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}}
+	lc := net.ListenConfig{Control: s.setBuffers, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}}
 	lc.SetMultipathTCP(false)
 	for _, o := range s.opts.Listeners {
 		ln, err := lc.Listen(context.Background(), "tcp", o.Addr)
@@ -28,6 +29,22 @@ func (s *Server) listen() error {
 		s.listeners = append(s.listeners, &listener{Listener: o, ln: ln})
 	}
 	return nil
+}
+
+// setBuffers sets the buffers of a listening socket, which its connections inherit. A receive buffer that is set on a connection
+// is set too late: the peer has been told of a larger window, and what it sends beyond the buffer is dropped, with the
+// acknowledgements in it. Two peers that both send can so keep each other waiting for minutes.
+func (s *Server) setBuffers(_, _ string, raw syscall.RawConn) error {
+	var err error
+	cerr := raw.Control(func(fd uintptr) {
+		if n := s.opts.SocketSend; n > 0 {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, n)
+		}
+		if n := s.opts.SocketReceive; n > 0 && err == nil {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, n)
+		}
+	})
+	return errors.Join(cerr, err)
 }
 
 func (s *Server) closeListeners() {
@@ -124,13 +141,6 @@ func (s *Server) tune(nc net.Conn) {
 	if !ok {
 		return
 	}
-	// An error here says that the peer has gone; reading will find out.
-	if n := s.opts.SocketSend; n > 0 {
-		_ = t.SetWriteBuffer(n)
-	}
-	if n := s.opts.SocketReceive; n > 0 {
-		_ = t.SetReadBuffer(n)
-	}
 	unpace(t)
 }
 
@@ -181,6 +191,6 @@ func (s *Server) forget(c *Conn, why Reason) {
 	if s.mu.perIP[c.ip]--; s.mu.perIP[c.ip] == 0 {
 		delete(s.mu.perIP, c.ip)
 	}
+	s.stats.closed[why].Add(1) // first: who sees one connection less may ask why
 	s.stats.now.Add(-1)
-	s.stats.closed[why].Add(1)
 }

@@ -51,7 +51,7 @@ func (b *Broker) listOffsets(r *wire.Request) error {
 		return err
 	}
 	if searches(req) {
-		b.workers.do(func() { r.Reply(b.offsetsFor(req)) })
+		b.readers.do(func() { r.Reply(b.offsetsFor(req)) })
 		return nil
 	}
 	r.Reply(b.offsetsFor(req))
