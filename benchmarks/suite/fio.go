@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -58,20 +61,42 @@ func runFio(ctx context.Context, s job.Stage, o Options) ([]Measured, error) {
 	return readFio(s, out)
 }
 
-// fioOutput runs fio and lets the progress know how time passes.
+// fioOutput runs fio and lets the progress know how time passes. What it prints goes to files: a pipe would be held by its jobs.
 func fioOutput(ctx context.Context, o Options, args []string) ([]byte, error) {
-	var out, problems bytes.Buffer
+	out, err := os.Create(filepath.Join(o.Dir, "fio.out"))
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	problems, err := os.Create(filepath.Join(o.Dir, "fio.err"))
+	if err != nil {
+		return nil, err
+	}
+	defer problems.Close()
 	c := exec.CommandContext(ctx, o.Fio, args...)
-	c.Dir, c.Stdout, c.Stderr = o.Dir, &out, &problems // fio leaves files where it runs
+	c.Dir, c.Stdout, c.Stderr = o.Dir, out, problems // fio leaves files where it runs
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	// Its jobs are processes in sessions of their own, which it ends in order when it is told to; killed, it would leave them.
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it ends its jobs in order
 	c.WaitDelay = stopTime
 	if err := c.Start(); err != nil {
 		return nil, fmt.Errorf("fio: %w", err)
 	}
+	err = pass(o, c.Wait)
+	if ctx.Err() != nil {
+		return nil, errors.Join(context.Cause(ctx), endJobs("--directory="+o.Dir))
+	}
+	said, rerr := os.ReadFile(out.Name())
+	if err != nil {
+		why, _ := os.ReadFile(problems.Name()) // without it there is still the status
+		return nil, fmt.Errorf("fio: %w: %s%s", err, bytes.TrimSpace(why), fioSaid(said))
+	}
+	return said, rerr
+}
+
+// pass waits, and tells the progress of the time.
+func pass(o Options, wait func() error) error {
 	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
+	go func() { ended <- wait() }()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for last := time.Now(); ; {
@@ -82,15 +107,32 @@ func fioOutput(ctx context.Context, o Options, args []string) ([]byte, error) {
 			}
 			last = now
 		case err := <-ended:
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("fio: %w: %s%s", err, bytes.TrimSpace(problems.Bytes()), fioSaid(out.Bytes()))
-			}
-			return out.Bytes(), nil
+			return err
 		}
 	}
+}
+
+// endJobs ends fio's jobs that have outlived it. They are processes in sessions of their own, and one that fio was about to start when it
+// was told to end is not told by it. They are known by the argument that names this run's folder, which no other process has.
+func endJobs(argument string) error {
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return err
+	}
+	for _, name := range all {
+		line, err := os.ReadFile(name)
+		if err != nil || !slices.Contains(strings.Split(string(line), "\x00"), argument) {
+			continue // it has gone, or is another's
+		}
+		pid, err := strconv.Atoi(strings.Split(name, "/")[2])
+		if err != nil {
+			return err
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("end fio's job %d: %w", pid, err)
+		}
+	}
+	return nil
 }
 
 // fioSaid is what fio printed instead of JSON.

@@ -3,14 +3,19 @@ package suite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/zurau/zurau/benchmarks/job"
+	"github.com/zurau/zurau/benchmarks/machine"
 	"github.com/zurau/zurau/server/config"
 )
 
@@ -261,6 +266,43 @@ func TestWhatALevelCannotDoIsSaidApartFromFailures(t *testing.T) {
 	}
 	if _, err := Run(t.Context(), Broker, stages(t, text)[0], Options{Dir: t.TempDir(), Serve: []string{"false"}}); err == nil || !strings.Contains(err.Error(), "ended while starting") {
 		t.Error(err)
+	}
+}
+
+func TestJobsOfFioThatOutliveItAreEnded(t *testing.T) {
+	// A fio that ends at once and leaves a job behind, as one does that is told to end while it starts it.
+	dir, pids, hold := t.TempDir(), filepath.Join(t.TempDir(), "pid"), filepath.Join(t.TempDir(), "hold")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(syscall.Mkfifo(pids, 0o600))
+	must(syscall.Mkfifo(hold, 0o600)) // nobody writes to it
+	fake := filepath.Join(t.TempDir(), "fio")
+	must(os.WriteFile(fake, []byte("#!/bin/bash\nsetsid bash -c 'echo $$ >"+pids+"; read -t 100 <>"+hold+"' job \"$@\" &\nwait\n"), 0o755))
+	ctx, cancel := context.WithCancel(t.Context())
+	told := make(chan string)
+	go func() {
+		text, _ := os.ReadFile(pids) // what is no number fails below
+		told <- strings.TrimSpace(string(text))
+		cancel()
+	}()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Run(ctx, Device, stages(t, "[a]\nrw=write\nsize=1m\n")[0], Options{Dir: dir, Fio: fake, Settle: func() {}})
+		ended <- err
+	}()
+	pid, err := strconv.Atoi(<-told)
+	must(err)
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	for tick := time.NewTicker(time.Millisecond); ; <-tick.C { // a killed process is gone when its parent has seen it
+		if f := machine.StatFields(fmt.Sprintf("/proc/%d/stat", pid)); len(f) == 0 || f[0] == "Z" {
+			return
+		}
 	}
 }
 
