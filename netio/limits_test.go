@@ -179,6 +179,24 @@ func TestConnectionsOverTheLimitsAreClosed(t *testing.T) {
 	}
 }
 
+// On the listening socket: a receive buffer that is set on a connection comes after its window was told.
+func TestSocketBuffersAreThoseOfTheListener(t *testing.T) {
+	srv, _ := serve(t, Options{SocketSend: 50_000, SocketReceive: 40_000}, &handler{})
+	raw, err := srv.listeners[0].ln.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for option, want := range map[int]int{unix.SO_SNDBUF: 100_000, unix.SO_RCVBUF: 80_000} { // the kernel doubles them: socket(7)
+		if err := raw.Control(func(fd uintptr) {
+			if got, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, option); err != nil || got != want {
+				t.Errorf("option %d is %d, want %d: %v", option, got, want, err)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Those that were let in stay, and count.
 func TestLimitsChangeForTheNextConnection(t *testing.T) {
 	srv, addr := serve(t, Options{}, &handler{})
