@@ -87,6 +87,8 @@ func (l *Log) evict() {
 		})
 		if err != nil {
 			l.e.fail(err)
+		} else if err := l.e.failIfFinal(active.FlushIndexes(true)); err != nil { // which closes theirs
+			l.e.log.Warn("the indexes of a log stay open", "partition", l.name, "error", err)
 		}
 	}
 	l.leave()
