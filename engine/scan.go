@@ -96,7 +96,7 @@ func (r *recovering) begin(s *segment.Segment, f fs.File, size int64, interval i
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = &corruption{CorruptBatch, fmt.Errorf("%w, below the recovery point %d", err, r.next)}
-	case err == nil && next != r.next:
+	case err == nil && next > r.next: // less is a hole before the point, as holes may be anywhere
 		err = &corruption{CorruptBatch, fmt.Errorf("%s has the offset %d at its recovery point %d", s.Path(), next, r.next)}
 	}
 	return from, err

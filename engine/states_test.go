@@ -150,6 +150,22 @@ func TestALogThatWasPutIntoACleanDirectoryIsChecked(t *testing.T) {
 	}
 }
 
+func TestAHoleRightBeforeTheRecoveryPointIsAsOneAnywhere(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", Config{})
+	b.fill(l, 30)
+	must(t, b.e.Checkpoint())
+	b.fill(l, 10)
+	b.killed(func(disk *fs.Crash) { // as a cleaner leaves
+		at, size := placeOf(t, disk, firstLog, 29)
+		whole := read(t, disk, firstLog)
+		overwrite(t, disk, firstLog, append(whole[:at:at], whole[at+int64(size):]...))
+	})
+	if end := b.log("t").LogEndOffset(); end != 40 {
+		t.Errorf("the log ends at %d", end)
+	}
+}
+
 func TestASegmentThatIsLostInTheMidstOfASyncLogTakesItOffline(t *testing.T) {
 	for _, sync := range []bool{true, false} {
 		b := newBench(t)

@@ -144,13 +144,13 @@ func (r *Repair) plan(root string, problems []Problem) (*Plan, error) {
 // chosen are the states that Choice is about.
 var chosen = []engine.State{engine.CorruptBatch, engine.CorruptFlushed, engine.RottenBatch, engine.BadRecords, engine.SegmentLost, engine.SegmentOverlap}
 
-// healed are states that the next start heals, and nobody has to decide.
-var healed = []engine.State{engine.TornTail, engine.HoledTail, engine.HoledSegments, engine.DirtyAfterClean, engine.EndBelowPoint, engine.PointWithinBatch}
+// healed are states that the next start heals, too, and nobody has to decide.
+var healed = []engine.State{engine.DirtyAfterClean, engine.EndBelowPoint, engine.PointWithinBatch}
 
 // sort finds the step for a problem, or leaves it to others.
 func (p *Plan) sort(x Problem, damaged map[string][]Problem, done map[string]bool) {
 	switch s := x.State; {
-	case x.Torn || slices.Contains(healed, s):
+	case x.Torn || RowOf(s).Harm == engine.Torn || slices.Contains(healed, s):
 		p.Healed++
 	case slices.Contains(chosen, s) && p.r.Choice == Leave:
 		p.Undecided = append(p.Undecided, x)

@@ -129,25 +129,38 @@ var damages = map[string]struct {
 	state     engine.State
 	cut, skip []int64 // offsets that are left
 }{
-	"a flipped bit":            {how{}, func(d *made) { d.flip(13) }, engine.RottenBatch, to(13), to(65, 13)},
-	"after an orderly stop":    {how{clean: true}, func(d *made) { d.flip(13) }, engine.RottenBatch, to(13), to(65, 13)},
-	"a length":                 {how{}, func(d *made) { d.unframe(13) }, engine.CorruptBatch, to(13), to(65, 13)},
-	"two places":               {how{}, func(d *made) { d.flip(13); d.unframe(40) }, engine.RottenBatch, to(13), to(65, 13, 40)},
-	"two batches in a row":     {how{}, func(d *made) { d.flip(13); d.flip(14) }, engine.RottenBatch, to(13), to(65, 13, 14)},
-	"two lengths in a row":     {how{}, func(d *made) { d.unframe(13); d.unframe(14) }, engine.CorruptBatch, to(13), to(65, 13, 14)},
-	"the first batch":          {how{}, func(d *made) { d.flip(0) }, engine.RottenBatch, nil, to(65, 0)},
-	"the end of a segment":     {how{}, func(d *made) { d.unframe(21) }, engine.CorruptBatch, to(21), to(65, 21)},
-	"the start of a segment":   {how{}, func(d *made) { d.unframe(22) }, engine.CorruptBatch, to(22), to(65, 22)},
-	"a segment that is short":  {how{}, func(d *made) { d.change(d.file(1, ".log"), short(400)) }, engine.CorruptBatch, to(19), to(65, 19, 20, 21)},
-	"a segment that is lost":   {how{sync: true}, func(d *made) { d.remove(d.file(2, ".log")) }, engine.SegmentLost, to(22), to(65, span(22, 33)...)},
-	"a segment of zeros":       {how{}, func(d *made) { d.change(d.file(2, ".log"), func(b []byte) []byte { return make([]byte, len(b)) }) }, engine.CorruptBatch, to(22), to(65, span(22, 33)...)},
-	"the end below the point":  {how{}, func(d *made) { d.unframe(59); d.checkpoint(checkpoint.RecoveryPoints, 65) }, engine.CorruptBatch, to(59), to(65, 59)},
-	"a segment that is double": {how{}, func(d *made) { d.write(d.in(fmt.Sprintf("%020d.log", 5)), d.read(d.file(1, ".log"))) }, engine.SegmentOverlap, to(11), to(65)},
+	"a flipped bit":                        {how{}, func(d *made) { d.flip(13) }, engine.RottenBatch, to(13), to(65, 13)},
+	"after an orderly stop":                {how{clean: true}, func(d *made) { d.flip(13) }, engine.RottenBatch, to(13), to(65, 13)},
+	"a length":                             {how{}, func(d *made) { d.unframe(13) }, engine.CorruptBatch, to(13), to(65, 13)},
+	"an offset":                            {how{}, func(d *made) { d.offset(13, 1<<20) }, engine.RottenBatch, to(13), to(65, 13)},
+	"an offset at a segment's end":         {how{}, func(d *made) { d.offset(21, 1<<20) }, engine.RottenBatch, to(21), to(65, 21)},
+	"the last batch after an orderly stop": {how{clean: true}, func(d *made) { d.flip(64) }, engine.RottenBatch, to(64), to(64)},
+	"two places":                           {how{}, func(d *made) { d.flip(13); d.unframe(40) }, engine.RottenBatch, to(13), to(65, 13, 40)},
+	"two batches in a row":                 {how{}, func(d *made) { d.flip(13); d.flip(14) }, engine.RottenBatch, to(13), to(65, 13, 14)},
+	"two lengths in a row":                 {how{}, func(d *made) { d.unframe(13); d.unframe(14) }, engine.CorruptBatch, to(13), to(65, 13, 14)},
+	"the first batch":                      {how{}, func(d *made) { d.flip(0) }, engine.RottenBatch, nil, to(65, 0)},
+	"the end of a segment":                 {how{}, func(d *made) { d.unframe(21) }, engine.CorruptBatch, to(21), to(65, 21)},
+	"the start of a segment":               {how{}, func(d *made) { d.unframe(22) }, engine.CorruptBatch, to(22), to(65, 22)},
+	"a segment that is short":              {how{}, func(d *made) { d.change(d.file(1, ".log"), short(400)) }, engine.CorruptBatch, to(19), to(65, 19, 20, 21)},
+	"a segment that is lost":               {how{sync: true}, func(d *made) { d.remove(d.file(2, ".log")) }, engine.SegmentLost, to(22), to(65, span(22, 33)...)},
+	"a segment of zeros":                   {how{}, func(d *made) { d.change(d.file(2, ".log"), func(b []byte) []byte { return make([]byte, len(b)) }) }, engine.CorruptBatch, to(22), to(65, span(22, 33)...)},
+	"the end below the point":              {how{}, func(d *made) { d.unframe(59); d.checkpoint(checkpoint.RecoveryPoints, 65) }, engine.CorruptBatch, to(59), to(65, 59)},
+	"a segment that is double":             {how{}, func(d *made) { d.write(d.in(fmt.Sprintf("%020d.log", 5)), d.read(d.file(1, ".log"))) }, engine.SegmentOverlap, to(11), to(65)},
 	"garbage between batches": {how{}, func(d *made) {
 		path, at, _ := d.batchAt(13)
 		d.change(path, func(b []byte) []byte { return slices.Insert(b, int(at), bytes.Repeat([]byte{0xee}, 99)...) })
 	}, engine.CorruptBatch, to(13), to(65)},
 	"far behind in a sync log": {how{sync: true, flushed: 10, beyond: 21, bytes: 1_000_000}, func(d *made) { d.flip(12) }, engine.CorruptFlushed, to(12), to(31, 12)},
+}
+
+// offset adds to the base offset of a batch, which its checksum does not cover.
+func (d *made) offset(of, add int64) {
+	d.t.Helper()
+	path, at, _ := d.batchAt(of)
+	d.change(path, func(b []byte) []byte {
+		record.Batch(b[at:]).SetBaseOffset(of + add)
+		return b
+	})
 }
 
 func TestAfterARepairTheLogIsServedAndOffsetsAreWhatTheyWere(t *testing.T) {

@@ -2,8 +2,10 @@ package logfile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/zurau/zurau/engine/record"
 )
@@ -32,7 +34,12 @@ const (
 // Scan visits a file of batches from its start to its end, behind damage too. Behind a bad place it goes on at the next
 // batch with a right checksum. base is the offset in the file's name, or 0. An error is one of reading, or visit's.
 func Scan(f io.ReaderAt, size, base int64, visit func(Span) error) error {
-	s := scanner{f: f, size: size, expected: max(base, 0)}
+	return scanBelow(f, size, base, math.MaxInt64, visit)
+}
+
+// scanBelow is Scan for a file whose batches have offsets below a limit, by what is known from elsewhere.
+func scanBelow(f io.ReaderAt, size, base, limit int64, visit func(Span) error) error {
+	s := scanner{f: f, size: size, expected: max(base, 0), limit: limit}
 	for at := int64(0); at < size; {
 		span, err := s.next(at)
 		if err != nil {
@@ -52,6 +59,7 @@ type scanner struct {
 	buf      []byte // of the file from start
 	start    int64
 	expected int64 // the least offset that the next batch can have
+	limit    int64 // above all offsets
 }
 
 // bytes returns n bytes at a position, from the window. They are valid until the next call.
@@ -96,8 +104,46 @@ func (s *scanner) next(at int64) (Span, error) {
 		b, rerr := s.bytes(at, int(size))
 		return Span{Position: at, End: at + size, Batch: b, Err: err}, rerr
 	}
-	s.expected = batch.LastOffset() + 1
+	if off, err := s.offsetIsWrong(batch, at+size); off != nil || err != nil {
+		b, rerr := s.bytes(at, int(size)) // the look ahead may have moved the window
+		return Span{Position: at, End: at + size, Batch: b, Err: off}, errors.Join(err, rerr)
+	}
+	if b, err = s.bytes(at, int(size)); err != nil {
+		return Span{}, err
+	}
+	batch = record.Batch(b)
+	s.expected = max(s.expected, batch.LastOffset()+1)
 	return Span{Position: at, End: at + size, Batch: batch}, nil
+}
+
+// offsetIsWrong says what is wrong with the base offset of a good batch that ends at a position; its checksum does not
+// cover it. It is wrong where it is ahead of what is expected, and offsets that come next, in the next good batch or in the
+// next segment, are not behind it.
+func (s *scanner) offsetIsWrong(b record.Batch, end int64) (wrong, err error) {
+	base, last := b.BaseOffset(), b.LastOffset()
+	switch {
+	case base <= s.expected:
+		return nil, nil
+	case base-s.expected > maxGap || last < base:
+		return fmt.Errorf("base offset %d", base), nil
+	case last >= s.limit && s.expected < s.limit:
+		return fmt.Errorf("base offset %d, and the next segment starts at %d", base, s.limit), nil
+	}
+	for ; end+record.HeaderSize <= s.size; end++ {
+		good, err := s.goodAt(&end)
+		if err != nil {
+			return nil, err
+		}
+		if !good {
+			continue
+		}
+		h, err := s.bytes(end, record.HeaderSize)
+		if next := record.Batch(h); err == nil && next.BaseOffset() <= last {
+			wrong = fmt.Errorf("base offset %d, and a batch behind it has %d", base, next.BaseOffset())
+		}
+		return wrong, err
+	}
+	return nil, nil
 }
 
 // frame returns the size of the batch at a position, or the reason why there can be none.

@@ -53,6 +53,8 @@ var makers = []struct {
 	}},
 	{engine.CorruptFlushed, "", how{sync: true, flushed: 10, beyond: 25, bytes: 1_000_000}, func(d *made) { d.flip(12) }},
 	{engine.RottenBatch, "", how{}, func(d *made) { d.flip(3) }},
+	{engine.RottenBatch, "the last one after an orderly stop", how{clean: true}, func(d *made) { d.flip(64) }},
+	{engine.RottenBatch, "its offset", how{}, func(d *made) { d.offset(3, 1<<20) }},
 	{engine.BadRecords, "", how{}, func(d *made) {
 		d.rewrite(3, func(b record.Batch) { b[record.HeaderSize] = 2 })
 	}},

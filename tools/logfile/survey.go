@@ -112,7 +112,11 @@ func (w *surveyor) segment(fsys fs.FS, i int, progress func(int64)) (err error) 
 		}
 		w.next = base
 	}
-	return Scan(f, size, base, func(s Span) error {
+	limit := int64(math.MaxInt64)
+	if i+1 < len(w.bases) {
+		limit = w.bases[i+1]
+	}
+	return scanBelow(f, size, base, limit, func(s Span) error {
 		if !w.torn {
 			w.span(i, s)
 		}

@@ -129,7 +129,7 @@ func (p *partition) badState(s Span, size int64, last bool) engine.State {
 	more := s.End < size || !last // behind it
 	short := s.Batch == nil && strings.Contains(s.Err.Error(), " left in the file") || size-s.Position < headerBytes
 	switch {
-	case p.clean && !more:
+	case p.clean && !more && (s.Batch == nil || p.unknown): // else a start, which follows lengths, does not see it
 		return engine.DirtyAfterClean
 	case p.clean && p.unknown:
 		return engine.CorruptBatch
@@ -138,9 +138,9 @@ func (p *partition) badState(s Span, size int64, last bool) engine.State {
 			return engine.HoledTail
 		}
 		return engine.TornTail
-	case !more && short && !s.Zeros:
+	case !p.clean && !more && short && !s.Zeros:
 		return engine.EndBelowPoint
-	case s.Batch != nil && more:
+	case s.Batch != nil && (more || p.clean):
 		return engine.RottenBatch
 	}
 	return engine.CorruptBatch
@@ -188,10 +188,7 @@ func (p *partition) epochOf(path string, s Span) {
 	if epoch < p.lastEpoch {
 		p.problem(engine.EpochFalls, path, s.Position, fmt.Sprintf("leader epoch %d", epoch), fmt.Sprintf("%d or more, as in the batch before it", p.lastEpoch))
 	}
-	if epoch > p.lastEpoch {
-		p.seen.Assign(epoch, s.Batch.BaseOffset())
-	}
-	p.lastEpoch = max(p.lastEpoch, epoch)
+	p.lastEpoch = epoch // told once
 	if epoch < 0 {
 		return
 	}

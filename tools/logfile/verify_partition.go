@@ -54,7 +54,6 @@ type partition struct {
 	lastEpoch int32
 	noEpochs  bool                     // there is no file of leader epochs
 	epochs    *checkpoint.LeaderEpochs // nil: none, or not readable
-	seen      checkpoint.LeaderEpochs  // in the batches
 	producers producers
 }
 
@@ -166,6 +165,18 @@ func (p *partition) others(names []string, bases []int64) error {
 	return nil
 }
 
+// limit returns what the offsets of a segment lie below: where the next one starts, or where the log ended at an orderly stop.
+func (p *partition) limit(base int64) int64 {
+	i, _ := slices.BinarySearch(p.bases, base+1)
+	switch {
+	case i < len(p.bases):
+		return p.bases[i]
+	case p.clean && p.recoveryPoint > 0:
+		return p.recoveryPoint
+	}
+	return math.MaxInt64
+}
+
 func (p *partition) name(base int64, suffix string) string {
 	name := fmt.Sprintf("%020d%s", base, suffix)
 	if p.swapped[name] {
@@ -218,7 +229,7 @@ func (p *partition) segment(base int64, last bool) error {
 		return err
 	}
 	end := int64(0) // of the last good batch
-	err = Scan(f, size, base, func(s Span) error {
+	err = scanBelow(f, size, base, p.limit(base), func(s Span) error {
 		if s.Batch == nil || s.Err != nil {
 			p.badSpan(path, s, size, last)
 		}
