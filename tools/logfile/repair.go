@@ -228,6 +228,14 @@ func (p *Plan) log(dir string, problems []Problem) error {
 		return err
 	}
 	p.unmark()
+	if _, err := p.r.FS.Stat(filepath.Join(p.Root, checkpoint.CleanShutdownName)); err != nil {
+		topic, partition, _ := partitionOf(dir)
+		runs, err := engine.StagedRuns(p.r.FS, p.Root)
+		if err != nil {
+			return err
+		}
+		s.runs = runs[engine.Name{Topic: topic, Partition: partition}]
+	}
 	if p.r.Choice == Cut {
 		p.cut(s, s.losses[0])
 	} else {

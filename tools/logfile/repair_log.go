@@ -8,6 +8,7 @@ import (
 
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/checkpoint"
+	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/record"
 )
 
@@ -33,6 +34,7 @@ func (p *Plan) cut(s *survey, l loss) {
 	if within {
 		p.cutFile(s, l)
 	}
+	p.stagedAside(s)
 	p.snapshotsAside(s, l.from)
 	p.lowerPoint(s.dir, l.from)
 }
@@ -99,10 +101,11 @@ func (p *Plan) lowerPoint(dir string, end int64) {
 	})
 }
 
-// A part of a file that is written anew: bytes of the old one, or an empty batch.
+// A part of a file that is written anew: bytes of the old one, or of another, or an empty batch.
 type part struct {
 	at, end int64
 	empty   record.Batch
+	file    string // that at and end are of, if it is another one
 }
 
 // skip plans to put empty batches in the place of losses.
@@ -149,7 +152,49 @@ func (p *Plan) skip(s *survey) {
 		if len(parts[i]) == 0 || gone[i] {
 			continue
 		}
-		p.rewriteStep(s, i, append(parts[i], part{at: at[i], end: s.sizes[i]}), text[i])
+		end := s.sizes[i]
+		staged, ok := s.stagedPart(i)
+		if ok && !ended {
+			end = s.ends[i] // what is behind it is staged in full
+			text[i] += fmt.Sprintf("\n     add the %s that were staged for it", count(staged.end-staged.at, "byte", "bytes"))
+		}
+		all := append(parts[i], part{at: at[i], end: end})
+		if ok && !ended {
+			staged.file = filepath.Join(p.Root, engine.StageName)
+			all = append(all, staged)
+		}
+		p.rewriteStep(s, i, all, text[i])
+	}
+}
+
+// stagedPart returns what the next start would add to a segment. It knows the place by the position in the file, which a
+// repair changes.
+func (s *survey) stagedPart(i int) (part, bool) {
+	for _, r := range s.runs {
+		if r.Base == s.bases[i] && r.Position <= s.ends[i] && s.ends[i] < r.Position+r.Size {
+			return part{at: r.At + s.ends[i] - r.Position, end: r.At + r.Size}, true
+		}
+	}
+	return part{}, false
+}
+
+// stagedAside plans to keep what was staged for a log that is cut: it lies behind the cut.
+func (p *Plan) stagedAside(s *survey) {
+	for _, r := range s.runs {
+		path := logName(s.dir, r.Base, ".log")
+		p.Steps = append(p.Steps, Step{
+			text: fmt.Sprintf("keep the %s that were staged for %s at position %d", count(r.Size, "byte", "bytes"), path, r.Position),
+			keep: func(w *work) error {
+				name, err := w.kept(path)
+				if err != nil {
+					return err
+				}
+				return w.write(fmt.Sprintf("%s.staged-%d", name, r.Position), func(to fs.File) error {
+					return w.copy(to, 0, filepath.Join(p.Root, engine.StageName), r.At, r.At+r.Size)
+				})
+			},
+			change: func(*work) error { return nil },
+		})
 	}
 }
 
@@ -160,12 +205,15 @@ func (p *Plan) rewriteStep(s *survey, i int, parts []part, text string) {
 		keep: func(w *work) error {
 			at := int64(0)
 			for _, x := range parts {
-				if x.empty == nil {
+				if x.empty == nil && x.file == "" {
 					if err := w.keepRange(path, at, x.at); err != nil {
 						return err
 					}
 					at = x.end
 				}
+			}
+			if err := w.keepRange(path, at, s.sizes[i]); err != nil {
+				return err
 			}
 			return w.keepIndexes(path)
 		},

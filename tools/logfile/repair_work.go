@@ -219,7 +219,11 @@ func (w *work) rewrite(path string, parts []part) error {
 				pos += int64(len(x.empty))
 				continue
 			}
-			if err := w.copy(to, pos, path, x.at, x.end); err != nil {
+			from := path
+			if x.file != "" {
+				from = x.file
+			}
+			if err := w.copy(to, pos, from, x.at, x.end); err != nil {
 				return err
 			}
 			pos += x.end - x.at

@@ -31,7 +31,9 @@ type survey struct {
 	dir    string
 	bases  []int64
 	sizes  []int64
+	ends   []int64 // of what is not left to the next start to cut off, in each
 	losses []loss
+	runs   []engine.StagedRun      // what a killed broker has beside the segments
 	epochs checkpoint.LeaderEpochs // as the good batches have them
 	end    int64                   // offset after the last good batch
 }
@@ -93,7 +95,7 @@ func (w *surveyor) segment(fsys fs.FS, i int, progress func(int64)) (err error) 
 	if err != nil {
 		return err
 	}
-	w.sizes = append(w.sizes, size)
+	w.sizes, w.ends = append(w.sizes, size), append(w.ends, 0)
 	base := w.bases[i]
 	if i == 0 {
 		w.next = base
@@ -131,11 +133,13 @@ func (w *surveyor) span(i int, s Span) {
 	p, told := w.damage[w.path(i)][s.Position]
 	switch good := s.Err == nil && s.Batch != nil; {
 	case told && p.Position >= 0:
+		w.ends[i] = s.End
 		w.open = append(w.open, len(w.losses))
 		w.losses = append(w.losses, loss{state: p.State, found: p.Found, seg: i, at: s.Position, end: s.End, from: w.next, epoch: w.epoch})
 	case !good:
 		w.torn = true
 	default:
+		w.ends[i] = s.End
 		w.close(s.Batch.BaseOffset())
 		w.next = max(w.next, s.Batch.LastOffset()+1)
 		if e := s.Batch.PartitionLeaderEpoch(); e > w.epoch {
