@@ -42,6 +42,9 @@ const (
 //	torn-kept                                  set aside where Torn says so
 //	other problems                             nothing: the plan says so
 //	torn, notes                                left to the next start
+//
+// What a killed broker has staged for a segment that is written anew goes into it: a start finds its place by the position,
+// which changes.
 type Repair struct {
 	Choice  Choice
 	Records bool // walk the records of batches, too
