@@ -90,7 +90,7 @@ func (d *made) kept(plan *Plan, before map[string]string) {
 			}
 			gone -= len(b)
 		}
-		_, staged := before[d.at(engine.StageName)] // of which some may have been added
+		_, staged := before[d.at(engine.StageName)]                // of which some may have been added
 		if empty := -gone; empty < 0 || empty%61 != 0 && !staged { // what was put in place are headers
 			d.t.Errorf("%s: %d bytes are gone and not kept", path, gone)
 		}
