@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/zurau/zurau/engine/index"
@@ -44,9 +45,11 @@ func (sh *Shared) opened(s *Segment) {
 }
 
 // keepsReader closes the readers' descriptor if nobody has used it since it was asked last, and reports whether it is
-// still open.
+// still open. Whoever has the segment's files may be waiting for a descriptor, and for us: it keeps what it has.
 func (s *Segment) keepsReader() bool {
-	s.files.Lock()
+	if !s.files.TryLock() {
+		return true
+	}
 	defer s.files.Unlock()
 	used := s.files.used || s.files.readers > 0
 	s.files.used = false
@@ -57,12 +60,23 @@ func (s *Segment) keepsReader() bool {
 	return s.files.read != nil
 }
 
-// CloseIdle closes the readers' descriptors that nobody holds.
+// CloseIdle closes the readers' descriptors that nobody holds. It may be called by who opens a file of a segment, and waits
+// for no other that does.
 func (sh *Shared) CloseIdle() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for _, s := range sh.open {
-		s.CloseReader()
+	sh.open = slices.DeleteFunc(sh.open, func(s *Segment) bool { return !s.holdsReader() })
+}
+
+// holdsReader closes the readers' descriptor if nobody holds it, and reports whether it may still be open.
+func (s *Segment) holdsReader() bool {
+	if !s.files.TryLock() {
+		return true
 	}
-	sh.open = nil
+	defer s.files.Unlock()
+	if s.files.readers == 0 && s.files.read != nil {
+		s.files.read.Close()
+		s.files.read = nil
+	}
+	return s.files.read != nil
 }

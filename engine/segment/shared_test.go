@@ -1,8 +1,11 @@
 package segment
 
 import (
+	"errors"
 	"fmt"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/record"
@@ -78,5 +81,53 @@ func TestReadersDescriptorsAreClosedWhenTooManyAreIdle(t *testing.T) {
 			t.Errorf("segment %d: %+v %v", i, p, err)
 		}
 		s.Release()
+	}
+}
+
+// Who waits for a descriptor, to open a file with, has idle ones closed meanwhile. Others may be at the same.
+func TestWhoOpensAFileMayHaveIdleDescriptorsClosed(t *testing.T) {
+	disk := newDisk(t)
+	sh := NewShared(3, 10)
+	all := []*Segment{written(t, disk, 0, 5, sh), written(t, disk, 10, 5, sh), written(t, disk, 20, 5, sh)}
+	for _, s := range all {
+		if _, err := s.Acquire(); err != nil {
+			t.Fatal(err)
+		}
+		s.Release()
+		if err := errors.Join(s.Flush(), s.CloseWriter()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var both sync.WaitGroup
+	both.Add(2)
+	disk.SetHook(func(op fs.Op, _ string, _ int) error {
+		if op == fs.OpOpen {
+			both.Done()
+			both.Wait()
+			sh.CloseIdle()
+			sh.opened(all[2])
+		}
+		return nil
+	})
+	done := make(chan error, 2)
+	for _, s := range all[:2] {
+		go func() {
+			_, err := s.Writer(0)
+			done <- err
+		}()
+	}
+	for range 2 {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("they wait for each other")
+		}
+	}
+	disk.SetHook(nil)
+	if all[2].files.read != nil {
+		t.Error("an idle descriptor is open")
 	}
 }
