@@ -36,6 +36,11 @@ func (e *Engine) recover() error {
 	if err != nil {
 		return err
 	}
+	if clean { // nothing in the stage is wanted, and what comes next makes that durable
+		if err := e.removeStage(); err != nil {
+			return err
+		}
+	}
 	// Before anything changes: a crash from here on is one.
 	if err := checkpoint.RemoveCleanShutdown(e.fs, e.opt.Dir); err != nil {
 		return err
@@ -56,6 +61,11 @@ func (e *Engine) recover() error {
 	}
 	if err := e.openLogs(names, clean); err != nil {
 		return err
+	}
+	if !clean {
+		if err := e.removeStage(); err != nil {
+			return err
+		}
 	}
 	if err := e.settleRecovered(clean); err != nil {
 		return err

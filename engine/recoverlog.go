@@ -274,7 +274,7 @@ func (r *recovering) openSegment(s *segment.Segment, i int) (err error) {
 	if size == 0 {
 		r.meet(EmptySegment, "file", s.Path())
 	}
-	if (!r.clean || r.unknown) && (last || r.files[i+1] > r.point.offset || !r.sealed(r.files[i+1])) {
+	if (!r.clean || r.unknown) && (last || r.files[i+1] > r.point.offset || !r.sealed(i+1)) {
 		return r.scan(s, i)
 	}
 	interval := r.config.Load().IndexInterval

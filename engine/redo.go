@@ -22,7 +22,6 @@ type stagedRun struct {
 	first    int64    // of the first record
 	position int64    // of the first byte in the segment's file
 	at, size int64    // where the records are in the stage's file
-	made     bool     // the segment's file was not there: the one before it was not sealed
 }
 
 // readStage reads the headers of the slots that a process of this run of the machine left. What another one left is what a
@@ -112,7 +111,7 @@ func parseSlot(h []byte) (s slotLabel, ok bool) {
 func (e *Engine) makeStaged() error {
 	for n, runs := range e.staged.runs {
 		for i := range runs {
-			if err := e.makeStagedFile(n, &runs[i]); err != nil {
+			if err := e.makeStagedFile(n, runs[i]); err != nil {
 				return err
 			}
 		}
@@ -120,7 +119,7 @@ func (e *Engine) makeStaged() error {
 	return nil
 }
 
-func (e *Engine) makeStagedFile(n Name, run *stagedRun) error {
+func (e *Engine) makeStagedFile(n Name, run stagedRun) error {
 	if run.position > 0 {
 		return nil
 	}
@@ -128,7 +127,6 @@ func (e *Engine) makeStagedFile(n Name, run *stagedRun) error {
 	if _, err := e.fs.Stat(name); !errors.Is(err, os.ErrNotExist) {
 		return nil // what may be wrong with it the recovery of the log finds out
 	}
-	run.made = true
 	if err := e.fs.MkdirAll(e.path(n)); err != nil {
 		return err
 	}
@@ -139,15 +137,15 @@ func (e *Engine) makeStagedFile(n Name, run *stagedRun) error {
 	return f.Close()
 }
 
-// sealed reports whether the segment before the one at a base offset was ended as a writer does it.
-func (r *recovering) sealed(base int64) bool {
-	for _, run := range r.staged {
-		if run.base == base && run.made {
-			return false
-		}
-	}
-	return true
+// removeStage takes the stage away once everything in it is durable in the segments, or in side files: a later recovery must
+// not find it, even if no engine has a stage until then.
+func (e *Engine) removeStage() error {
+	return e.removeIfThere(filepath.Join(e.opt.Dir, stageName))
 }
+
+// sealed reports whether the segment before the one number i was ended as a writer does it, before it makes that one's file. A
+// file that is empty may have been made by a recovery, for staged records.
+func (r *recovering) sealed(i int) bool { return r.sizes[r.files[i]] > 0 }
 
 // covers reports whether a staged run goes on where a segment's good batches end: what lies there was being written.
 func (r *recovering) covers(s *segment.Segment, end int64) bool {

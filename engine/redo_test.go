@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"testing"
+
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/segment"
+)
+
+// What a recovery has put into the segments is not there for the next one to find, whatever becomes of the stage: it may be
+// switched off, or not to be had.
+func TestWhatWasRedoneIsNotRedoneAgain(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		b := stageBench(t, 4<<20)
+		l := b.create("t", small())
+		b.fill(l, 5)
+		b.opt.StageBytes = -1
+		b.crash(fs.KeepAll)
+		l = b.log("t")
+		b.whole(l, 0, 5)
+		if b.e.Recovery().Redone == 0 {
+			t.Error("nothing came from the stage")
+		}
+		if deleted {
+			must(t, b.e.Delete(l.Name()))
+			b.crash(fs.KeepAll)
+			if _, ok := b.e.Log(l.Name()); ok {
+				t.Error("a deleted log is back")
+			}
+		} else {
+			must(t, l.Truncate(2))
+			b.crash(fs.KeepAll)
+			b.whole(b.log("t"), 0, 2)
+		}
+		b.stop()
+	}
+}
+
+// A recovery that is killed has made the file that staged records start, and not yet looked at the one before it.
+func TestARecoveryThatIsKilledLooksAgainAtTheSegmentBeforeTheStagedOne(t *testing.T) {
+	for _, h := range ways {
+		b := stageBench(t, 4<<20)
+		l := b.create("t", crashConfig(h, true))
+		b.fill(l, 5)
+		must(t, b.e.Checkpoint())
+		c := crashConfig(h, false)
+		c.SegmentBytes = 1000
+		l.SetConfig(c)
+		b.disk.SetHook(func(op fs.Op, name string, _ int) error { // no writer comes far
+			if op == fs.OpOpen && filepath.Ext(name) == segment.SnapshotSuffix {
+				return os.ErrDeadlineExceeded
+			}
+			return nil
+		})
+		b.fill(l, 1)
+		left := b.disk.Clone(fs.KeepAll)
+		b.disk.SetHook(nil)
+		b.e.Close()
+		f, err := left.Open(segment.Name(l.Dir(), 5, segment.LogSuffix), os.O_RDWR|os.O_CREATE|os.O_EXCL)
+		must(t, err)
+		must(t, f.Close())
+		b.disk = left
+		b.open()
+		b.whole(b.log("t"), 0, 6)
+		b.stop()
+	}
+}
+
+// A range is good until it is released, whoever has the directory by then.
+func TestARangeOfTheStageOutlivesTheNextStart(t *testing.T) {
+	dir := t.TempDir()
+	e := open(t, Options{Dir: dir})
+	l, err := e.Create(Name{"t", 0}, [16]byte{1}, Config{})
+	must(t, err)
+	must(t, appendOne(l, batchOf("x", 1, 100, testNow, -1, 0)).Err)
+	r, err := l.Read(0, 1<<20, true)
+	must(t, err)
+	if r.Mem == nil {
+		t.Skip("a writer was faster")
+	}
+	want := fmt.Sprintf("%x", r.Mem)
+	must(t, e.Close())
+	e = open(t, Options{Dir: dir})
+	debug.SetPanicOnFault(true)
+	if got := fmt.Sprintf("%x", r.Mem); got != want {
+		t.Errorf("the bytes have changed: %s, were %s", got, want)
+	}
+	r.Release()
+	must(t, e.Close())
+}
