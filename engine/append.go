@@ -91,7 +91,7 @@ func (l *Log) appendLocked(p *record.Prepared, leaderEpoch int32, done func(Appe
 		l.enqueue()
 		return a, true, nil
 	}
-	r.acks = append(r.acks, ack{done, a})
+	l.awaits(r, ack{done, a})
 	l.enqueue()
 	return a, false, nil
 }
@@ -165,11 +165,10 @@ func (l *Log) duplicate(dup *producer.Appended, done func(Appended)) (a Appended
 		return a, true
 	}
 	if n := len(l.mu.pending); n > 0 {
-		l.mu.pending[n-1].acks = append(l.mu.pending[n-1].acks, ack{done, a})
+		l.awaits(l.mu.pending[n-1], ack{done, a})
 	} else {
 		// The original is in a writer's hands: an empty run behind it is done after it.
-		r := l.newRun(0)
-		r.acks = append(r.acks, ack{done, a})
+		l.awaits(l.newRun(0), ack{done, a})
 	}
 	l.enqueue()
 	return a, false

@@ -41,6 +41,7 @@ func (l *Log) answerEarly(taken []*run) {
 		for _, a := range r.acks {
 			a.done(a.result)
 		}
+		l.w.unanswered.Add(-int64(len(r.acks)))
 		r.acks = nil
 	}
 }

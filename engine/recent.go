@@ -107,13 +107,15 @@ func (l *Log) unstage(r *run) error {
 	if !r.staged {
 		return nil
 	}
-	mem := r.mem
+	if err := l.e.stage.written(r.mem); err != nil { // while the slot is surely ours
+		return err
+	}
 	if r.seg.Direct() {
 		l.keepRun(r)
 	} else {
 		l.hideRun(r.readable)
 	}
-	return l.e.stage.written(mem)
+	return nil
 }
 
 // drop lets the oldest go. It is the oldest of its log too.

@@ -36,13 +36,18 @@ func (e *Engine) readStage() error {
 		return err
 	}
 	e.staged.file = f
-	if e.staged.runs, err = readSlots(f, e.fs.Boot()); err != nil {
+	boot := e.fs.Boot()
+	if e.staged.runs, err = readSlots(f, boot); err != nil {
 		return err
+	}
+	if n := len(e.staged.runs); boot == "" && n > 0 {
+		return fmt.Errorf("%s has acknowledged records of %d logs, and the kernel does not say whether they are of this run of the "+
+			"machine (random/boot_id): where it was started anew since, remove the file", name, n)
 	}
 	return e.makeStaged()
 }
 
-// readSlots reads the headers of the slots that a process of the given run of the machine left.
+// readSlots reads the headers of the slots that a process of the given run of the machine left, or of any where that is "".
 func readSlots(f fs.File, boot string) (map[Name][]stagedRun, error) {
 	size, err := f.Size()
 	if err != nil {
@@ -61,7 +66,7 @@ func readSlots(f fs.File, boot string) (map[Name][]stagedRun, error) {
 			} else if !ok || s.step != step {
 				continue
 			}
-			if s.boot == boot && boot != "" && s.run.size > 0 && s.run.size <= step-slotHeader-s.run.at {
+			if (s.boot == boot || boot == "") && s.run.size > 0 && s.run.size <= step-slotHeader-s.run.at {
 				s.run.at += at + slotHeader
 				found[s.name] = append(found[s.name], s.run)
 			}

@@ -28,6 +28,12 @@ type ack struct {
 	result Appended
 }
 
+// awaits has an append answered when a run is written. The log is locked.
+func (l *Log) awaits(r *run, a ack) {
+	l.w.unanswered.Add(1)
+	r.acks = append(r.acks, a)
+}
+
 // room returns the run that the next n bytes go to. The log is locked.
 func (l *Log) room(n int, stage bool) *run {
 	if stage {

@@ -25,9 +25,10 @@ import (
 //
 // A block is one slot, or as many of one smaller class as fit. A slot is the memory of one run.
 type stage struct {
-	mem   fs.Shared
-	boot  string
-	space *space
+	mem    fs.Shared
+	boot   string
+	space  *space
+	failed func() error // why the directory is offline
 
 	mu struct {
 		sync.Mutex
@@ -63,16 +64,20 @@ const (
 
 // openStage makes the stage, which is empty. Where it cannot be had, appends are acknowledged by the writers.
 func (e *Engine) openStage() {
-	limit := e.opt.StageBytes / stageBlock
+	limit, boot := e.opt.StageBytes/stageBlock, e.fs.Boot()
 	if limit <= 0 {
 		return
+	}
+	if boot == "" {
+		e.log.Info("appends are acknowledged when they are in their files: the kernel does not name this run of the machine")
+		return // a recovery could not tell a kill from a power cut
 	}
 	mem, err := e.fs.Share(filepath.Join(e.opt.Dir, stageName), limit*stageBlock)
 	if err != nil {
 		e.log.Info("appends are acknowledged when they are in their files: no memory can be shared with the page cache", "error", err)
 		return
 	}
-	e.stage = &stage{mem: mem, boot: e.fs.Boot(), space: &e.space}
+	e.stage = &stage{mem: mem, boot: boot, space: &e.space, failed: e.failed}
 	e.stage.mu.limit = int(limit)
 	e.stage.resting.wake = make(chan struct{}, 1)
 }
@@ -87,6 +92,9 @@ func (s *stage) get(n, class int) *buffer {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.failed() != nil {
+		return nil // slots are free now whose records nobody has written: the next start does
+	}
 	i, ok := s.blockOf(class)
 	if !ok {
 		return nil

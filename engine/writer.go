@@ -26,6 +26,7 @@ type writing struct {
 	naming      sync.Mutex            // serialises the flushes of the folder
 	messages    atomic.Int64          // written and not flushed, for flush.messages
 	beyond      atomic.Int64          // bytes written beyond the recovery point
+	unanswered  atomic.Int64          // appends that wait for a writer
 	armed       atomic.Bool           // the timer of flush.ms runs
 	flushQueued atomic.Bool           // a flusher has the log in its queue
 	dirty       atomic.Bool           // the next checkpoint knows that the log was written
@@ -241,9 +242,9 @@ func (l *Log) changeView(change func([]*segment.Segment) []*segment.Segment) {
 func (l *Log) acknowledge(taken []*run) {
 	err := l.Err()
 	start := l.start.Load()
-	waited := false
+	waited := int64(0)
 	for _, r := range taken {
-		waited = waited || len(r.acks) > 0
+		waited += int64(len(r.acks))
 		for _, a := range r.acks {
 			a.result.LogStartOffset = start
 			if err != nil {
@@ -252,11 +253,15 @@ func (l *Log) acknowledge(taken []*run) {
 			a.done(a.result)
 		}
 	}
+	l.w.unanswered.Add(-waited)
 	for _, r := range taken {
+		if err != nil && r.staged {
+			l.hideRun(r.readable) // it was not written, and its memory goes
+		}
 		l.e.release(int64(len(r.buf)))
 		l.e.recycle(r)
 	}
-	if waited && err == nil && l.e.opt.OnAdvance != nil {
+	if waited > 0 && err == nil && l.e.opt.OnAdvance != nil {
 		l.e.opt.OnAdvance(l)
 	}
 }

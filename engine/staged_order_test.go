@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/segment"
+	"golang.org/x/sys/unix"
+)
+
+// Appends that a writer answers are readable, and the next one could be staged, before all of them are answered.
+func TestAppendsAreAnsweredInTheirOrderWhereStagingBegins(t *testing.T) {
+	b := stageBench(t, 4<<20)
+	l := b.create("t", Config{FlushMessages: 1})
+	gate, first, staged, last := make(chan bool), make(chan bool), make(chan bool), make(chan bool)
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op == fs.OpOpen && filepath.Ext(name) == segment.LogSuffix {
+			<-gate
+		}
+		return nil
+	})
+	answers := make(chan int64, 3)
+	add := func(after func()) {
+		l.Append(batchOf("x", 1, 100, testNow, -1, 0), 0, func(a Appended) {
+			answers <- a.BaseOffset
+			after()
+		})
+	}
+	add(func() {
+		close(first)
+		<-staged
+	})
+	add(func() {})
+	close(gate) // both are in one write
+	<-first
+	l.SetConfig(Config{})
+	add(func() { close(last) })
+	close(staged)
+	<-last
+	var order []int64
+	for range 3 {
+		order = append(order, <-answers)
+	}
+	if !slices.IsSorted(order) {
+		t.Errorf("answered in the order %v", order)
+	}
+}
+
+// Nothing is put where records lie that only the stage has, even by an append that began before the directory failed.
+func TestAnAppendThatMeetsAFailureLeavesTheStageAsItIs(t *testing.T) {
+	b := stageBench(t, 1<<20)
+	now := b.opt.Now
+	var meet atomic.Pointer[func()]
+	b.stop()
+	b.opt.Now = func() time.Time {
+		if f := meet.Swap(nil); f != nil {
+			(*f)()
+		}
+		return now()
+	}
+	b.open()
+	l := b.create("t", Config{})
+	other, err := b.e.Create(Name{"u", 0}, [16]byte{1}, Config{})
+	must(t, err)
+	b.fill(l, 3)
+	failFrom(b.disk, segment.LogSuffix, unix.EIO, fs.OpWrite, fs.OpWriteDurable)
+	meet.Store(new(func() {
+		wantErr(t, "flush", l.Flush(), ErrOffline)
+		l.drain() // and the slot was given back
+	}))
+	wantErr(t, "append", appendOne(other, batchOf("x", 1, 100, testNow, -1, 0)).Err, ErrOffline)
+	b.disk.SetHook(nil)
+	if n := len(l.tail.list); n != 0 {
+		t.Errorf("readers find %d runs whose memory is not the log's any more", n)
+	}
+	b.crash(fs.KeepAll)
+	b.whole(b.log("t"), 0, 3)
+	if l, ok := b.e.Log(other.Name()); ok && l.LogEndOffset() > 0 {
+		t.Error("a record that was refused is there")
+	}
+}
+
+// Where nobody can tell a kill from a power cut, nothing is acknowledged that counts on it.
+func TestWithoutANameOfTheBootNothingIsStaged(t *testing.T) {
+	b := newBench(t)
+	b.stop()
+	b.opt.StageBytes = 4 << 20
+	b.disk.SetBoot("")
+	b.open()
+	l := b.create("t", Config{})
+	b.fill(l, 3)
+	b.crash(fs.KeepAll)
+	b.whole(b.log("t"), 0, 3)
+}
+
+func TestAStageThatNobodyCanJudgeIsNotPassedOver(t *testing.T) {
+	b := stageBench(t, 4<<20)
+	l := b.create("t", Config{})
+	b.fill(l, 3)
+	left := b.disk.Clone(fs.KeepAll)
+	b.e.Close()
+	boot := left.Boot()
+	left.SetBoot("")
+	b.opt.FS = left
+	if e, err := Open(b.opt); err == nil {
+		t.Error("acknowledged records are gone without a word")
+		e.Close()
+	}
+	left.SetBoot(boot)
+	b.disk = left
+	b.open()
+	b.whole(b.log("t"), 0, 3)
+}
