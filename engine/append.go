@@ -82,7 +82,7 @@ func (l *Log) appendLocked(p *record.Prepared, leaderEpoch int32, done func(Appe
 	base := l.mu.end
 	r := l.room(len(p.Bytes), l.stages(cfg))
 	if err := l.place(r, p, leaderEpoch, cfg); err != nil {
-		l.e.fail(err) // some of it may be there, and its offsets are given
+		l.e.fail(err) // some of it may be there, and its offsets may be given
 		return a, false, offline(err)
 	}
 	a = Appended{BaseOffset: base, LastOffset: l.mu.end - 1, LogAppendTimeMs: p.LogAppendTimeMs}
@@ -110,13 +110,18 @@ func (l *Log) place(r *run, p *record.Prepared, leaderEpoch int32, cfg *Config) 
 			next += int64(info.LastOffsetDelta) + 1
 		}
 	})
+	if err != nil {
+		r.buf = r.buf[:at] // what lies there must not even be looked at
+		l.e.release(int64(len(p.Bytes)))
+		return err
+	}
 	for i := range p.Batches {
 		info := &p.Batches[i]
 		l.account(info, record.Batch(r.buf[at+info.Position:][:info.Size]), cfg)
 	}
 	r.end = l.mu.end
 	r.messages += l.mu.end - base
-	if err == nil && r.staged {
+	if r.staged {
 		err = l.e.stage.count(r)
 	}
 	return err

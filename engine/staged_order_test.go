@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/engine/segment"
 	"golang.org/x/sys/unix"
 )
@@ -114,4 +116,24 @@ func TestAStageThatNobodyCanJudgeIsNotPassedOver(t *testing.T) {
 	b.disk = left
 	b.open()
 	b.whole(b.log("t"), 0, 3)
+}
+
+// An idempotent producer's batch is looked at again once it has its place.
+func TestABatchThatCouldNotBeStagedIsNotLookedAt(t *testing.T) {
+	dir := t.TempDir()
+	e := open(t, Options{Dir: dir})
+	l, err := e.Create(Name{"t", 0}, [16]byte{1}, Config{})
+	must(t, err)
+	must(t, appendOne(l, batchOf("w", 1, 100, testNow, -1, 0)).Err)
+	must(t, os.Truncate(filepath.Join(dir, stageName), 0)) // no page can be had
+	two := batchOf("x", 1, 5000, testNow, 7, 0)
+	must(t, two.Prepare(slices.Concat(two.Bytes, batchOf("y", 1, 5000, testNow, 7, 1).Bytes), record.DefaultRules(testNow)))
+	wantErr(t, "append", appendOne(l, two).Err, ErrOffline)
+	if n := l.LogEndOffset(); n != 1 {
+		t.Errorf("%d offsets were given", n-1)
+	}
+	wantErr(t, "close", e.Close(), ErrOffline)
+	if n := e.waiting.Load(); n != 0 {
+		t.Errorf("%d bytes wait for ever", n)
+	}
 }
