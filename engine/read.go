@@ -180,8 +180,12 @@ func (l *Log) readOnce(offset int64, maxBytes int, whole, noWait bool) (r Range,
 	if r.readRecent(l, offset, maxBytes, whole) {
 		return r, nil, nil
 	}
-	if h = l.fileEnd(h); offset >= h.offset || i < 0 {
+	if h = l.fileEnd(h); offset >= h.offset {
 		return r, nil, errMoved // it was written between the two looks
+	}
+	segs = *l.view.Load() // it may have been written to a file that was made since
+	if i = sort.Search(len(segs), func(i int) bool { return segs[i].Base > offset }) - 1; i < 0 {
+		return r, nil, errMoved
 	}
 	for ; i < len(segs); i++ {
 		err := r.find(segs[i], h, offset, maxBytes, whole, noWait)

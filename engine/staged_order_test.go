@@ -3,6 +3,7 @@ package engine
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -135,5 +136,47 @@ func TestABatchThatCouldNotBeStagedIsNotLookedAt(t *testing.T) {
 	wantErr(t, "close", e.Close(), ErrOffline)
 	if n := e.waiting.Load(); n != 0 {
 		t.Errorf("%d bytes wait for ever", n)
+	}
+}
+
+// A reader that has looked at the segments, and then finds that a record has left the stage, looks again: the file that it is
+// in may be newer.
+func TestARecordThatWentToANewFileMeanwhileIsFound(t *testing.T) {
+	b := stageBench(t, 4<<20)
+	l := b.create("t", Config{SegmentBytes: 500})
+	b.fill(l, 2)
+	must(t, l.Flush())
+	gate := make(chan bool)
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op == fs.OpOpen && name == segment.Name(l.Dir(), 2, segment.LogSuffix) {
+			<-gate
+		}
+		return nil
+	})
+	b.fill(l, 1)
+	l.tail.mu.Lock()
+	read := make(chan int)
+	go func() {
+		r, err := l.Read(2, 1<<20, true)
+		if err != nil {
+			t.Error(err)
+		}
+		read <- r.Size
+		r.Release()
+	}()
+	for range 10_000 {
+		runtime.Gosched() // the reader comes to the list
+	}
+	close(gate)
+	for l.written.Load().offset < 3 {
+		l.mu.Lock()
+		l.kick()
+		l.mu.Unlock()
+		runtime.Gosched()
+	}
+	l.tail.list = nil
+	l.tail.mu.Unlock()
+	if n := <-read; n == 0 {
+		t.Error("nothing is read below the high watermark")
 	}
 }
