@@ -52,15 +52,15 @@ func (d *descriptors) oldest() *Log {
 	return l
 }
 
-// relieve has one writer's descriptor closed, and those that no reader holds.
+// relieve has one writer's descriptor closed, and those that no reader holds. Flushers are no help: they wait for writers, who
+// may be waiting for this one. Nor is Engine.life taken for it, which a stop may be waiting for.
 func (e *Engine) relieve() {
 	e.shared.CloseIdle()
 	e.open.mu.Lock()
 	l := e.open.oldest()
 	e.open.mu.Unlock()
 	if l != nil {
-		l.w.evict.Store(true)
-		l.flushSoon()
+		e.evictors.push(l)
 	}
 }
 
@@ -68,7 +68,7 @@ func (e *Engine) relieve() {
 // of the queue again.
 func (l *Log) evict() {
 	l.mu.Lock()
-	if l.mu.busy || len(l.mu.pending) > 0 || l.mu.deleted || l.Err() != nil {
+	if l.mu.busy || len(l.mu.pending) > 0 || l.mu.deleted || l.Err() != nil || l.e.closed.Load() {
 		busy := l.mu.busy || len(l.mu.pending) > 0
 		l.mu.Unlock()
 		if busy {

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/segment"
@@ -116,4 +118,57 @@ func TestAnEngineWithoutADescriptorCanBeClosed(t *testing.T) {
 		t.Error(err)
 	}
 	b.whole(b.log("t"), 0, 3)
+}
+
+// Flushers wait for writers, and those for a descriptor: closing one is nobody's who waits.
+func TestDescriptorsAreClosedWhileFlushersWaitForWriters(t *testing.T) {
+	b := newBench(t)
+	b.stop()
+	b.opt.Writers = 4
+	b.open()
+	var logs []*Log
+	for i := range 3 {
+		l, err := b.e.Create(Name{"t", int32(i)}, [16]byte{1}, Config{})
+		must(t, err)
+		logs = append(logs, l)
+	}
+	b.fill(logs[2], 1)
+	gate := make(chan bool)
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op == fs.OpOpen && filepath.Ext(name) == segment.LogSuffix {
+			<-gate
+			if logs[2].mu.active.Open() {
+				return unix.EMFILE
+			}
+		}
+		return nil
+	})
+	done := make(chan Appended, 2)
+	for _, l := range logs[:2] {
+		l.Append(batchOf(batchID(0), 1, 100, testNow, -1, 0), 0, func(a Appended) { done <- a })
+		l.flushSoon()
+	}
+	for waits := 0; waits < 2; runtime.Gosched() {
+		p := b.e.flushers
+		p.mu.Lock()
+		if waits = p.running - p.idle; p.head < len(p.queue) {
+			waits = 0
+		}
+		p.mu.Unlock()
+	}
+	close(gate)
+	for range 2 {
+		select {
+		case a := <-done:
+			must(t, a.Err)
+		case <-time.After(time.Minute):
+			b.disk.SetHook(nil)
+			t.Fatal("writers wait for flushers, and these for them")
+		}
+	}
+	b.disk.SetHook(nil)
+	for _, l := range logs {
+		must(t, l.Flush())
+		b.whole(l, 0, 1)
+	}
 }

@@ -36,6 +36,7 @@ type Engine struct {
 	}
 
 	async, sync, flushers *pool
+	evictors              *pool // closes writers' descriptors where none is left, waiting for nobody
 	direct                lazyCommitter
 	recent                recent
 	stage                 *stage      // nil where there is none
@@ -101,6 +102,7 @@ func Open(opt Options) (*Engine, error) {
 	e.async = newPool(e.opt.Writers, e.write)
 	e.sync = newPool(e.opt.SyncWriters, e.write)
 	e.flushers = newPool(2, e.flushTurn)
+	e.evictors = newPool(1, (*Log).evict)
 	if err := e.recover(); err != nil {
 		for _, l := range e.Logs() {
 			err = errors.Join(err, l.closeFiles(ErrClosed))
@@ -263,6 +265,7 @@ func (e *Engine) Close() error {
 	e.async.close()
 	e.sync.close()
 	e.flushers.close()
+	e.evictors.close()
 	err := e.settleAll()
 	err = errors.Join(err, e.each(e.Logs(), func(l *Log) error { return l.closeFiles(ErrClosed) }))
 	if err == nil {
