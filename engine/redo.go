@@ -60,10 +60,11 @@ func readSlots(f fs.File, boot string) (map[Name][]stagedRun, error) {
 			if _, err := f.ReadAt(h, at); err != nil && err != io.EOF {
 				return nil, err
 			}
+			if at == block {
+				step = slotStep(h)
+			}
 			s, ok := parseSlot(h)
-			if at == block && ok {
-				step = s.step
-			} else if !ok || s.step != step {
+			if !ok || s.step != step {
 				continue
 			}
 			if (s.boot == boot || boot == "") && s.run.size > 0 && s.run.size <= step-slotHeader-s.run.at {
@@ -91,6 +92,14 @@ type slotLabel struct {
 	boot string
 	step int64 // to the next slot
 	run  stagedRun
+}
+
+// slotStep returns how far the slots of a block are apart whose first header is h: that may be half written.
+func slotStep(h []byte) int64 {
+	if class := binary.NativeEndian.Uint32(h[16:]); binary.NativeEndian.Uint64(h) == slotMagic && class < classes {
+		return minRun << (2 * class)
+	}
+	return stageBlock // nothing was in the block yet
 }
 
 // parseSlot reads a header. It believes nothing in it that could not be.

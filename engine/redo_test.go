@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,6 +67,33 @@ func TestARecoveryThatIsKilledLooksAgainAtTheSegmentBeforeTheStagedOne(t *testin
 		b.disk = left
 		b.open()
 		b.whole(b.log("t"), 0, 6)
+		b.stop()
+	}
+}
+
+// A process may be killed while it labels a slot. What its neighbours in the block have was acknowledged.
+func TestASlotThatWasBeingLabelledHidesNoOther(t *testing.T) {
+	for what, spoil := range map[string]func(h []byte){
+		"new":   func([]byte) {},
+		"again": func(h []byte) { binary.NativeEndian.PutUint16(h[52:], 0xffff) },
+	} {
+		b := stageBench(t, 4<<20)
+		s := b.e.stage
+		if what == "again" {
+			l, err := b.e.Create(Name{"u", 0}, [16]byte{2}, Config{})
+			must(t, err)
+			b.fill(l, 1)
+			must(t, l.Flush())
+		}
+		slot := s.get(100, 0)
+		must(t, s.mem.Update(slot.at, slotHeader, spoil))
+		b.fill(b.create("t", Config{}), 3)
+		left := b.disk.Clone(fs.KeepAll)
+		s.put(slot)
+		b.e.Close()
+		b.disk = left
+		b.open()
+		b.whole(b.log("t"), 0, 3)
 		b.stop()
 	}
 }

@@ -136,12 +136,15 @@ func (s *stage) blockOf(class int) (int, bool) {
 	return i, true
 }
 
-// clean takes what looks like headers out of a block: where those of its slots will be may lie records that a client chose.
+// clean takes what looks like headers out of a block: where those of its slots will be may lie records that a client chose. Then
+// the block has its class, which a kill while its first slot is labelled must not hide: others hold records by then.
 func (s *stage) clean(i, class int) error {
 	return s.mem.Update(int64(i)*stageBlock, stageBlock, func(b []byte) {
 		for at := 0; at < stageBlock; at += minRun << (2 * class) {
 			clear(b[at : at+slotNames])
 		}
+		binary.NativeEndian.PutUint32(b[16:], uint32(class))
+		binary.NativeEndian.PutUint64(b, slotMagic)
 	})
 }
 
@@ -190,7 +193,8 @@ func (s *stage) trim() error {
 	return s.mem.Drop()
 }
 
-// The header of a slot says where its records belong. Numbers are in the machine's byte order: nobody else reads them.
+// The header of a slot says where its records belong; magic and class of the first one are those of its block, and stay. Numbers
+// are in the machine's byte order: nobody else reads them.
 //
 //	 0  magic                          40  offset of the first record
 //	 8  bytes of records, set last     48  partition
