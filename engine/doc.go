@@ -88,7 +88,7 @@
 //	    leader-epoch-checkpoint, partition.metadata
 //	    *.deleted                               go after Config.DeleteDelay
 //	    <base offset>.log.torn-<position>       ours: what a recovery took off, for people to look at; nothing reads it
-//	    <base offset>.log.staged-<position>     ours: what the stage had for a log that is corrupt
+//	    <base offset>.log.staged-<position>     ours: what the stage had, and the log had no place for
 //	<topic>-<partition>.<number>-delete/        a deleted log, until Config.DeleteDelay is over
 //
 // At rest these are exactly Kafka's. While a direct writer has a log its last file may go on with zeros.

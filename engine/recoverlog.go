@@ -79,7 +79,11 @@ func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
 		p = pointAt(0)
 	}
 	r := &recovering{Log: l, clean: clean, unknown: !ok, point: p, sizes: map[int64]int64{}}
-	if err := r.open(); err != nil {
+	err := r.open()
+	kept := r.staged
+	if err == nil {
+		kept = r.unplaced()
+	} else {
 		if final(err) {
 			return nil, r.done, errors.Join(err, l.closeFiles(ErrClosed))
 		}
@@ -89,9 +93,9 @@ func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
 		r.meet(StateOf(err), "error", err)
 		l.corrupt.Store(&err)
 		r.done.Offline = 1
-		if err := r.keepStaged(); err != nil {
-			return nil, r.done, errors.Join(err, l.closeFiles(ErrClosed))
-		}
+	}
+	if err := r.keepStaged(kept); err != nil {
+		return nil, r.done, errors.Join(err, l.closeFiles(ErrClosed))
 	}
 	return l, r.done, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 
 	"github.com/zurau/zurau/engine/fs"
@@ -231,10 +232,22 @@ func (r *recovering) stagedFor() []stagedRun {
 	return own
 }
 
-// keepStaged copies what the stage has for a log that could not be opened to side files, since the stage is emptied:
-// <base>.log.staged-<position>.
-func (r *recovering) keepStaged() (err error) {
+// unplaced returns the staged runs that are not where they belong, now that the log is open: something before them was cut.
+func (r *recovering) unplaced() (left []stagedRun) {
+	segs := *r.view.Load()
 	for _, run := range r.staged {
+		placed := func(s *segment.Segment) bool { return s.Base == run.base && s.Size() >= run.position+run.size }
+		if !slices.ContainsFunc(segs, placed) {
+			left = append(left, run)
+		}
+	}
+	return left
+}
+
+// keepStaged copies what the stage has and the log cannot take to side files, since the stage is removed:
+// <base>.log.staged-<position>.
+func (r *recovering) keepStaged(runs []stagedRun) (err error) {
+	for _, run := range runs {
 		b := make([]byte, run.size)
 		if _, err := r.e.staged.file.ReadAt(b, run.at); err != nil {
 			return fmt.Errorf("read the stage: %w", err)
@@ -252,7 +265,7 @@ func (r *recovering) keepStaged() (err error) {
 		}
 		r.e.log.Warn("kept what was acknowledged and is not in the log", "partition", r.name, "file", name, "bytes", run.size)
 	}
-	if len(r.staged) > 0 {
+	if len(runs) > 0 {
 		return r.e.fs.SyncDir(r.dir)
 	}
 	return nil

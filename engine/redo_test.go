@@ -98,6 +98,35 @@ func TestASlotThatWasBeingLabelledHidesNoOther(t *testing.T) {
 	}
 }
 
+// What lies behind a place that is not what was written cannot be put there.
+func TestWhatTheStageHasBehindACutIsKeptAside(t *testing.T) {
+	b := stageBench(t, 4<<20)
+	l := b.create("t", Config{})
+	b.fill(l, 10)
+	must(t, l.Flush())
+	b.fill(l, 3)
+	left := b.disk.Clone(fs.KeepAll)
+	b.e.Close()
+	size, err := left.Stat(firstLog)
+	must(t, err)
+	patch(t, left, firstLog, size.Size()-50, []byte{0xff, 0xfe, 0xfd})
+	left.Settle()
+	b.disk = left
+	b.open()
+	b.whole(b.log("t"), 0, 9)
+	kept := 0
+	for _, name := range list(t, b.disk, l.Dir()) {
+		if match, _ := filepath.Match("*"+stagedSuffix+"*", filepath.Base(name)); match {
+			kept += len(read(t, b.disk, filepath.Join(l.Dir(), name)))
+		}
+	}
+	if kept != 3*int(size.Size())/10 {
+		t.Errorf("%d bytes are kept of 3 records", kept)
+	}
+	b.restart()
+	b.whole(b.log("t"), 0, 9)
+}
+
 // A range is good until it is released, whoever has the directory by then.
 func TestARangeOfTheStageOutlivesTheNextStart(t *testing.T) {
 	dir := t.TempDir()
