@@ -64,6 +64,16 @@ func (e *Engine) relieve() {
 	}
 }
 
+// evictNow is evict for a log that nobody flushes at the moment: who does may be waiting for a descriptor as well.
+func (l *Log) evictNow() {
+	if !l.flushing.TryLock() {
+		l.e.open.opened(l.e, l)
+		return
+	}
+	l.flushing.Unlock()
+	l.evict()
+}
+
 // evict flushes and closes the writer's descriptor of a log, unless it is being written: then it takes its place at the end
 // of the queue again.
 func (l *Log) evict() {

@@ -102,7 +102,7 @@ func Open(opt Options) (*Engine, error) {
 	e.async = newPool(e.opt.Writers, e.write)
 	e.sync = newPool(e.opt.SyncWriters, e.write)
 	e.flushers = newPool(2, e.flushTurn)
-	e.evictors = newPool(1, (*Log).evict)
+	e.evictors = newPool(1, (*Log).evictNow)
 	if err := e.recover(); err != nil {
 		for _, l := range e.Logs() {
 			err = errors.Join(err, l.closeFiles(ErrClosed))

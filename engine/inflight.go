@@ -5,9 +5,9 @@ package engine
 const flightBytes = 16 << 20
 
 // turn returns how many of the runs are written through the page cache before the next flush: at least one that is not
-// direct, and for a sync log no more than may be in flight.
-func (l *Log) turn(taken []*run) (n int) {
-	bytes, sync := 0, l.config.Load().Sync()
+// direct, and in sync mode no more than may be in flight.
+func turn(taken []*run, sync bool) (n int) {
+	bytes := 0
 	for n < len(taken) && !taken[n].seg.Direct() {
 		if bytes += len(taken[n].buf); n > 0 && sync && bytes > flightBytes {
 			break

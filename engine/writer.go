@@ -61,8 +61,9 @@ func (e *Engine) write(l *Log) {
 	if err := l.chooseWriter(taken); err != nil {
 		e.fail(err)
 	}
-	n := l.turn(taken)
-	if err := l.writeRuns(taken[:n]); err != nil {
+	cfg := l.config.Load() // of the whole turn: what it takes and how that is written belong together
+	n := turn(taken, cfg.Sync())
+	if err := l.writeRuns(taken[:n], cfg); err != nil {
 		e.fail(err)
 	}
 	l.acknowledge(taken[:n])
@@ -113,11 +114,10 @@ func (l *Log) refuseLeft() {
 }
 
 // writeRuns brings the runs to the files, and where the mode asks for it to stable storage, and moves the marks.
-func (l *Log) writeRuns(taken []*run) error {
+func (l *Log) writeRuns(taken []*run, cfg *Config) error {
 	if len(taken) == 0 || l.Err() != nil {
 		return nil // acknowledge says so to each
 	}
-	cfg := l.config.Load()
 	var messages int64
 	for _, r := range taken {
 		messages += r.messages
