@@ -196,6 +196,11 @@ func (r *recovering) redo(s *segment.Segment, end int64) (int64, error) {
 		if err := f.Write(b[:good], end, false); err != nil {
 			return end, err
 		}
+		if r.point.syncFrom >= 0 { // and no more than flightBytes may be in flight
+			if err := f.Datasync(); err != nil {
+				return end, err
+			}
+		}
 		end += int64(good)
 		r.done.Redone += int64(good)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 	"testing"
 
 	"github.com/zurau/zurau/engine/fs"
@@ -125,6 +126,49 @@ func TestWhatTheStageHasBehindACutIsKeptAside(t *testing.T) {
 	}
 	b.restart()
 	b.whole(b.log("t"), 0, 9)
+}
+
+// What a killed process had not yet written, it had not taken back its promise for: no more than that allows may be in flight
+// when a recovery writes it.
+func TestWhatIsRedoneInALogThatWasSyncIsFlushedRunByRun(t *testing.T) {
+	b := stageBench(t, 4<<20)
+	l := b.create("t", Config{FlushMessages: 1, Writer: WriterBuffered})
+	b.fill(l, 3)
+	must(t, b.e.Checkpoint())
+	l.SetConfig(Config{Writer: WriterBuffered})
+	gate := make(chan bool)
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op.Changes() && filepath.Ext(name) == segment.LogSuffix {
+			<-gate
+		}
+		return nil
+	})
+	for range 3 {
+		b.add(l, batchOf(batchID(l.LogEndOffset()), 1, 700_000, testNow, -1, 0))
+	}
+	left := b.disk.Clone(fs.KeepAll)
+	close(gate)
+	b.e.Close()
+	var writes, unflushed atomic.Int64
+	left.SetHook(func(op fs.Op, name string, _ int) error {
+		switch {
+		case filepath.Ext(name) != segment.LogSuffix:
+		case op == fs.OpWrite:
+			if writes.Add(1); unflushed.Add(1) > 1 {
+				t.Error("two runs are in flight")
+			}
+		case op == fs.OpDatasync:
+			unflushed.Store(0)
+		}
+		return nil
+	})
+	b.disk = left
+	b.open()
+	left.SetHook(nil)
+	if writes.Load() != 3 {
+		t.Errorf("%d runs were redone", writes.Load())
+	}
+	b.whole(b.log("t"), 0, 6)
 }
 
 // A range is good until it is released, whoever has the directory by then.
