@@ -193,3 +193,30 @@ func TestARangeOfTheStageOutlivesTheNextStart(t *testing.T) {
 	r.Release()
 	must(t, e.Close())
 }
+
+func FuzzStage(f *testing.F) {
+	h := make([]byte, slotHeader+100)
+	setUsed(h, 100)
+	binary.NativeEndian.PutUint64(h, slotMagic)
+	binary.NativeEndian.PutUint16(h[52:], 1)
+	h[slotNames] = 't'
+	f.Add(h)
+	f.Add(h[:slotNames])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		disk := crashDisk(1)
+		disk.SetBoot("") // every slot is looked at
+		overwrite(t, disk, "/data/"+stageName, b)
+		runs, err := StagedRuns(disk, "/data")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, all := range runs {
+			for _, r := range all {
+				if checkName(n) != nil || r.Size <= 0 || r.At < slotHeader || r.Base < 0 || r.Position < 0 {
+					t.Errorf("%s: %+v", n, r)
+				}
+			}
+		}
+	})
+}
