@@ -62,7 +62,7 @@ func (l *Log) appendLocked(p *record.Prepared, leaderEpoch int32, done func(Appe
 		return a, false, err
 	}
 	if dup != nil {
-		a, ended = l.duplicate(dup, done)
+		a, ended = l.duplicate(dup, done, l.config.Load())
 		return a, ended, nil
 	}
 	if err := l.e.reserve(int64(len(p.Bytes))); err != nil {
@@ -91,7 +91,7 @@ func (l *Log) appendLocked(p *record.Prepared, leaderEpoch int32, done func(Appe
 		l.enqueue()
 		return a, true, nil
 	}
-	l.awaits(r, ack{done, a})
+	l.awaits(r, ack{done, a}, cfg)
 	l.enqueue()
 	return a, false, nil
 }
@@ -164,25 +164,25 @@ func (l *Log) checkProducers(p *record.Prepared) (*producer.Appended, error) {
 
 // duplicate answers with the original's offsets: at once if the original is acknowledged, else together with what is
 // pending, since an answer now would promise what a crash can still undo.
-func (l *Log) duplicate(dup *producer.Appended, done func(Appended)) (a Appended, ended bool) {
+func (l *Log) duplicate(dup *producer.Appended, done func(Appended), cfg *Config) (a Appended, ended bool) {
 	a = Appended{BaseOffset: dup.BaseOffset, LastOffset: dup.LastOffset, LogAppendTimeMs: dup.Timestamp, Duplicate: true}
-	if dup.LastOffset < l.acknowledged() || l.w.planted.doubled {
+	if dup.LastOffset < l.acknowledged(cfg) || l.w.planted.doubled {
 		return a, true
 	}
 	if n := len(l.mu.pending); n > 0 {
-		l.awaits(l.mu.pending[n-1], ack{done, a})
+		l.awaits(l.mu.pending[n-1], ack{done, a}, cfg)
 	} else {
 		// The original is in a writer's hands: an empty run behind it is done after it.
-		l.awaits(l.newRun(0), ack{done, a})
+		l.awaits(l.newRun(0), ack{done, a}, cfg)
 	}
 	l.enqueue()
 	return a, false
 }
 
-// acknowledged returns the offset below which the log's present mode has nothing left to wait for. Staged records of a log
+// acknowledged returns the offset below which the log's mode has nothing left to wait for. Staged records of a log
 // that went to sync since are acknowledged, and still to be flushed before a duplicate of theirs may be.
-func (l *Log) acknowledged() int64 {
-	if l.config.Load().Sync() {
+func (l *Log) acknowledged(cfg *Config) int64 {
+	if cfg.Sync() {
 		return l.flushed.Load().offset
 	}
 	return l.high.Load().offset

@@ -18,12 +18,12 @@ func (l *Log) nextDirect() *run {
 			return nil
 		}
 		r := d.left[0]
-		d.sync = l.config.Load().Sync()
+		d.sync = syncs(l.config.Load(), r)
 		switch {
 		case l.Err() != nil:
 			l.giveUp()
 			return nil
-		case len(r.buf) == 0 && !r.rolled:
+		case len(r.buf) == 0 && !r.rolled && !(d.sync && l.unflushed()):
 			l.answered(r)
 			continue
 		case l.blockedByZeros(r):
@@ -199,12 +199,13 @@ func (l *Log) prepareDirect(r *run) error {
 		}
 	}
 	r.rolled = false
-	if !l.promised(l.config.Load().Sync(), r) {
+	sync := syncs(l.config.Load(), r)
+	if !l.promised(sync, r) {
 		if err := l.unpromise(); err != nil {
 			return err
 		}
 	}
-	if l.config.Load().Sync() {
+	if sync {
 		if err := l.flushTo(l.written.Load()); err != nil {
 			return err
 		}

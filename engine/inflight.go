@@ -1,5 +1,7 @@
 package engine
 
+import "slices"
+
 // flightBytes bounds what of a sync log is written and not flushed at a time. Recovery counts on it: see point.syncFrom.
 // One run may be larger; the promise is taken back before it is written.
 const flightBytes = 16 << 20
@@ -15,6 +17,11 @@ func turn(taken []*run, sync bool) (n int) {
 		n++
 	}
 	return n
+}
+
+// syncs reports whether runs are to be flushed before they are answered.
+func syncs(cfg *Config, taken ...*run) bool {
+	return cfg.Sync() || slices.ContainsFunc(taken, func(r *run) bool { return r.sync })
 }
 
 // unpromise takes back, durably, that the log is in sync mode, before a write that is not or is larger than what may be

@@ -20,6 +20,7 @@ type run struct {
 	end      int64   // offset after the last record
 	messages int64
 	acks     []ack
+	sync     bool // one of them began in sync mode: they are flushed, whatever the mode is when they are written
 }
 
 // An ack is an append that waits.
@@ -28,10 +29,11 @@ type ack struct {
 	result Appended
 }
 
-// awaits has an append answered when a run is written. The log is locked.
-func (l *Log) awaits(r *run, a ack) {
+// awaits has an append answered when a run is written, and flushed where the append begins in sync mode. The log is locked.
+func (l *Log) awaits(r *run, a ack, cfg *Config) {
 	l.w.unanswered.Add(1)
 	r.acks = append(r.acks, a)
+	r.sync = r.sync || cfg.Sync()
 }
 
 // room returns the run that the next n bytes go to. The log is locked.

@@ -62,7 +62,7 @@ func (e *Engine) write(l *Log) {
 		e.fail(err)
 	}
 	cfg := l.config.Load() // of the whole turn: what it takes and how that is written belong together
-	n := turn(taken, cfg.Sync())
+	n := turn(taken, syncs(cfg, taken...))
 	if err := l.writeRuns(taken[:n], cfg); err != nil {
 		e.fail(err)
 	}
@@ -122,11 +122,12 @@ func (l *Log) writeRuns(taken []*run, cfg *Config) error {
 	for _, r := range taken {
 		messages += r.messages
 	}
-	durable := cfg.Sync() || cfg.FlushMessages > 1 && l.w.messages.Load()+messages >= cfg.FlushMessages
+	sync := syncs(cfg, taken...)
+	durable := sync || cfg.FlushMessages > 1 && l.w.messages.Load()+messages >= cfg.FlushMessages
 	// One run with everything before it flushed is flushed by its own write.
 	alone := durable && len(taken) == 1 && l.e.method() == SyncDsync && l.flushed.Load().offset == l.written.Load().offset
 	flushed := false
-	if !cfg.Sync() || len(taken[0].buf) > flightBytes {
+	if !sync || len(taken[0].buf) > flightBytes {
 		if err := l.unpromise(); err != nil {
 			return err
 		}
@@ -151,7 +152,7 @@ func (l *Log) writeRuns(taken []*run, cfg *Config) error {
 			return err
 		}
 	}
-	if cfg.Sync() {
+	if sync {
 		l.promise(m.offset)
 	}
 	l.written.Store(m)
