@@ -138,7 +138,7 @@ func TestWhatIsRedoneInALogThatWasSyncIsFlushedRunByRun(t *testing.T) {
 	l.SetConfig(Config{Writer: WriterBuffered})
 	gate := make(chan bool)
 	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
-		if op.Changes() && filepath.Ext(name) == segment.LogSuffix {
+		if op.Changes() && filepath.Base(name) != stageName {
 			<-gate
 		}
 		return nil
