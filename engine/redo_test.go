@@ -13,15 +13,31 @@ import (
 	"github.com/zurau/zurau/engine/segment"
 )
 
+// holdWriters keeps everything that is appended from now on in the stage, until release.
+func holdWriters(disk *fs.Crash) (release func()) {
+	gate := make(chan bool)
+	disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op.Changes() && filepath.Base(name) != stageName {
+			<-gate
+		}
+		return nil
+	})
+	return func() { close(gate) }
+}
+
 // What a recovery has put into the segments is not there for the next one to find, whatever becomes of the stage: it may be
 // switched off, or not to be had.
 func TestWhatWasRedoneIsNotRedoneAgain(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		b := stageBench(t, 4<<20)
 		l := b.create("t", small())
+		release := holdWriters(b.disk)
 		b.fill(l, 5)
-		b.opt.StageBytes = -1
-		b.crash(fs.KeepAll)
+		left := b.disk.Clone(fs.KeepAll)
+		release()
+		b.e.Close()
+		b.disk, b.opt.StageBytes = left, -1
+		b.open()
 		l = b.log("t")
 		b.whole(l, 0, 5)
 		if b.e.Recovery().Redone == 0 {
@@ -105,8 +121,10 @@ func TestWhatTheStageHasBehindACutIsKeptAside(t *testing.T) {
 	l := b.create("t", Config{})
 	b.fill(l, 10)
 	must(t, l.Flush())
+	release := holdWriters(b.disk)
 	b.fill(l, 3)
 	left := b.disk.Clone(fs.KeepAll)
+	release()
 	b.e.Close()
 	size, err := left.Stat(firstLog)
 	must(t, err)
@@ -136,18 +154,12 @@ func TestWhatIsRedoneInALogThatWasSyncIsFlushedRunByRun(t *testing.T) {
 	b.fill(l, 3)
 	must(t, b.e.Checkpoint())
 	l.SetConfig(Config{Writer: WriterBuffered})
-	gate := make(chan bool)
-	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
-		if op.Changes() && filepath.Base(name) != stageName {
-			<-gate
-		}
-		return nil
-	})
+	release := holdWriters(b.disk)
 	for range 3 {
 		b.add(l, batchOf(batchID(l.LogEndOffset()), 1, 700_000, testNow, -1, 0))
 	}
 	left := b.disk.Clone(fs.KeepAll)
-	close(gate)
+	release()
 	b.e.Close()
 	var writes, unflushed atomic.Int64
 	left.SetHook(func(op fs.Op, name string, _ int) error {

@@ -69,9 +69,17 @@ func TestAnAppendThatMeetsAFailureLeavesTheStageAsItIs(t *testing.T) {
 	l := b.create("t", Config{})
 	other, err := b.e.Create(Name{"u", 0}, [16]byte{1}, Config{})
 	must(t, err)
+	gate := make(chan bool)
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op.Changes() && filepath.Ext(name) == segment.LogSuffix {
+			<-gate
+			return unix.EIO
+		}
+		return nil
+	})
 	b.fill(l, 3)
-	failFrom(b.disk, segment.LogSuffix, unix.EIO, fs.OpWrite, fs.OpWriteDurable)
 	meet.Store(new(func() {
+		close(gate)
 		wantErr(t, "flush", l.Flush(), ErrOffline)
 		l.drain() // and the slot was given back
 	}))
@@ -103,8 +111,10 @@ func TestWithoutANameOfTheBootNothingIsStaged(t *testing.T) {
 func TestAStageThatNobodyCanJudgeIsNotPassedOver(t *testing.T) {
 	b := stageBench(t, 4<<20)
 	l := b.create("t", Config{})
+	release := holdWriters(b.disk)
 	b.fill(l, 3)
 	left := b.disk.Clone(fs.KeepAll)
+	release()
 	b.e.Close()
 	boot := left.Boot()
 	left.SetBoot("")
