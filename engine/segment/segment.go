@@ -173,21 +173,29 @@ func (s *Segment) noteTime() {
 // IndexFull reports whether an index has no room for another entry.
 func (s *Segment) IndexFull() bool { return s.index.Full() || s.times.Full() }
 
-// Writer returns the writer's descriptor, creating the file on first use.
+// Writer returns the writer's descriptor, creating the file on first use. Opening may take long, where no descriptor is left:
+// readers do not wait for it. A segment has one writer at a time, and is not removed meanwhile.
 func (s *Segment) Writer(flag int) (fs.File, error) {
 	s.files.Lock()
-	defer s.files.Unlock()
-	if s.files.removed {
+	f, removed := s.files.write, s.files.removed
+	s.files.Unlock()
+	if removed {
 		return nil, fmt.Errorf("open %s: %w", s.Path(), os.ErrClosed)
 	}
-	if s.files.write == nil {
-		f, err := s.fsys.Open(s.Path(), os.O_RDWR|os.O_CREATE|flag)
-		if err != nil {
-			return nil, err
-		}
-		s.files.write = f
+	if f != nil {
+		return f, nil
 	}
-	return s.files.write, nil
+	f, err := s.fsys.Open(s.Path(), os.O_RDWR|os.O_CREATE|flag)
+	if err != nil {
+		return nil, err
+	}
+	s.files.Lock()
+	defer s.files.Unlock()
+	if s.files.removed || s.files.write != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s.Path(), os.ErrClosed), f.Close())
+	}
+	s.files.write = f
+	return f, nil
 }
 
 // Open reports whether the segment has a writer's descriptor.

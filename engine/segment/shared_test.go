@@ -84,6 +84,50 @@ func TestReadersDescriptorsAreClosedWhenTooManyAreIdle(t *testing.T) {
 	}
 }
 
+// A writer may wait long for a descriptor. Readers on an event loop, which frees descriptors, must not wait with it.
+func TestReadersDoNotWaitForAWriterThatOpensItsFile(t *testing.T) {
+	disk := newDisk(t)
+	s := written(t, disk, 0, 5, nil)
+	if _, err := s.Acquire(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Flush(), s.CloseWriter()); err != nil {
+		t.Fatal(err)
+	}
+	opens, gate, done := make(chan bool), make(chan bool), make(chan error, 2)
+	disk.SetHook(func(op fs.Op, _ string, _ int) error {
+		if op == fs.OpOpen {
+			close(opens)
+			<-gate
+		}
+		return nil
+	})
+	go func() {
+		_, err := s.Writer(0)
+		done <- err
+	}()
+	<-opens
+	go func() {
+		_, err := s.Acquire()
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the reader waits")
+	}
+	close(gate)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if !s.Open() {
+		t.Error("the writer has no descriptor")
+	}
+}
+
 // Who waits for a descriptor, to open a file with, has idle ones closed meanwhile. Others may be at the same.
 func TestWhoOpensAFileMayHaveIdleDescriptorsClosed(t *testing.T) {
 	disk := newDisk(t)
