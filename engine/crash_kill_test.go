@@ -83,6 +83,40 @@ func (m *mortal) Open(name string, flag int) (f fs.File, err error) {
 	return mortalFile{f, m}, nil
 }
 
+// Share maps a file for a process whose stores end with it.
+func (m *mortal) Share(name string, limit int64) (s fs.Shared, err error) {
+	m.call(func() { s, err = m.FS.Share(name, limit) })
+	if err != nil {
+		return nil, err
+	}
+	return mortalShared{s, m}, nil
+}
+
+type mortalShared struct {
+	fs.Shared
+	m *mortal
+}
+
+func (s mortalShared) Grow(size int64) (err error) {
+	s.m.call(func() { err = s.Shared.Grow(size) })
+	return err
+}
+
+func (s mortalShared) Update(at, n int64, f func([]byte)) (err error) {
+	s.m.call(func() { err = s.Shared.Update(at, n, f) })
+	return err
+}
+
+func (s mortalShared) Drop() (err error) {
+	s.m.call(func() { err = s.Shared.Drop() })
+	return err
+}
+
+func (s mortalShared) Close() (err error) {
+	s.m.call(func() { err = s.Shared.Close() })
+	return err
+}
+
 func (m *mortal) MkdirAll(dir string) (err error) {
 	m.call(func() { err = m.FS.MkdirAll(dir) })
 	return err

@@ -34,7 +34,7 @@ var ways = []how{
 // crashOptions open an engine that does nothing by itself.
 func crashOptions(disk fs.FS, h how) Options {
 	return Options{Dir: "/data", FS: disk, Now: testClock, SyncMethod: h.method, CheckpointInterval: time.Hour,
-		RetentionInterval: -1, RecoveryWorkers: 1, CheckpointBytes: 16 << 10}
+		RetentionInterval: -1, RecoveryWorkers: 1, CheckpointBytes: 16 << 10, StageBytes: 1 << 20}
 }
 
 // crashConfig makes everything small, so that a short workload comes to all places.

@@ -63,7 +63,7 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 		return err
 	}
 	s.Extend(end)
-	return r.flushScanned(s, start)
+	return r.flushScanned(s)
 }
 
 // begin finds where the scan of a segment starts, and readies indexes and statistics for the batches before it.
@@ -250,11 +250,10 @@ func (r *recovering) wholeBatch(f fs.File, header record.Batch, at, size int64) 
 	return b.Check() == nil, nil
 }
 
-// flushScanned makes what was found beyond the recovery point durable before it is served.
-func (r *recovering) flushScanned(s *segment.Segment, start int64) error {
-	if r.next == start {
-		return nil
-	}
+// flushScanned makes what was found beyond the recovery point durable before it is served, and the file's length whatever was
+// found: the killed process may have cut zeros off and not flushed that, and zeros that come back would be taken for damage
+// once a segment follows.
+func (r *recovering) flushScanned(s *segment.Segment) error {
 	if _, err := s.Writer(0); err != nil {
 		return err
 	}

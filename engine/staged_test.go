@@ -312,7 +312,7 @@ func TestAHotLogSurvivesAKillAtAnyDiskCall(t *testing.T) {
 	k := &cuts{disk: disk, a: a}
 	k.everyCall(int(stride(5)), fs.KeepAll, fs.DropUnflushed, fs.Random)
 	opt := crashOptions(disk, ways[0])
-	opt.CheckpointBytes = 1 << 20
+	opt.CheckpointBytes, opt.StageBytes = 1<<20, 4<<20
 	e := open(t, opt)
 	l, err := e.Create(Name{"hot", 0}, [16]byte{1}, Config{SegmentBytes: 5 << 20, RetentionAge: -1})
 	must(t, err)

@@ -13,11 +13,13 @@ import (
 // process that has the mapping may look at the file.
 type crashShared struct {
 	disk *Crash
+	data *inode
 	name string
 	mu   sync.Mutex
 	raw  []byte
 	all  []byte
 	size int64
+	seen pages // of earlier cuts, which share what has not changed since
 }
 
 // maxCrashShare keeps the memory of many disks small: what goes beyond it finds no room.
@@ -40,7 +42,7 @@ func (c *Crash) Share(name string, limit int64) (Shared, error) {
 	limit = min(limit, maxCrashShare)
 	raw := make([]byte, limit+BlockSize)
 	skip := -uintptr(unsafe.Pointer(&raw[0])) % BlockSize
-	s := &crashShared{disk: c, name: name, raw: raw, all: raw[skip:][:limit]}
+	s := &crashShared{disk: c, data: n.data, name: name, raw: raw, all: raw[skip:][:limit], seen: pages{}}
 	n.data.shared = s
 	return s, nil
 }
@@ -111,7 +113,16 @@ func (s *crashShared) Sync() error {
 	return nil
 }
 
-func (s *crashShared) Close() error { return nil }
+// Close leaves what is mapped in the file, and lets the memory go.
+func (s *crashShared) Close() error {
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	if s.data.shared == s {
+		s.data.settleShared()
+		s.data.shared = nil
+	}
+	return nil
+}
 
 // content returns what a cut leaves of the mapping: all of it after a kill, and any of its pages after a power cut.
 func (s *crashShared) content(k *powerCut) (pages, int64) {
@@ -125,8 +136,14 @@ func (s *crashShared) content(k *powerCut) (pages, int64) {
 	}
 	for at := int64(0); at < s.size; at += BlockSize {
 		lands := k.policy == KeepAll || k.policy == Random && k.rng.Float64() < keep
-		if p := page(s.all[at:][:BlockSize]); lands && p != zero {
-			live[at/BlockSize] = &p
+		if !lands {
+			continue
+		}
+		block := at / BlockSize
+		if last := s.seen[block]; last != nil && *last == page(s.all[at:][:BlockSize]) {
+			live[block] = last
+		} else if p := page(s.all[at:][:BlockSize]); p != zero {
+			live[block], s.seen[block] = &p, &p
 		}
 	}
 	return live, s.size
