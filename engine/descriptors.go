@@ -90,11 +90,7 @@ func (l *Log) evict() {
 	active := l.mu.active
 	l.mu.Unlock()
 	if active.Open() {
-		err := l.reopen(active, func() error {
-			l.dropZeros()
-			l.w.direct.seg, l.w.direct.tail = nil, nil
-			return nil
-		})
+		err := l.reopen(active, func() {})
 		if err != nil {
 			l.e.fail(err)
 		} else if err := l.e.failIfFinal(active.FlushIndexes(true)); err != nil { // which closes theirs

@@ -41,10 +41,7 @@ func (l *Log) chooseWriter(taken []*run) error {
 		s.SetDirect(true, false)
 		return nil
 	}
-	return l.reopen(s, func() error {
-		s.SetDirect(true, false)
-		return nil
-	})
+	return l.reopen(s, func() { s.SetDirect(true, false) })
 }
 
 // coolDown has the log's segment written through the page cache again.
@@ -54,17 +51,12 @@ func (l *Log) coolDown(s *segment.Segment) error {
 	if s == nil || !s.Direct() || l.Err() != nil {
 		return nil
 	}
-	return l.reopen(s, func() error {
-		l.dropZeros()
-		l.w.direct.seg, l.w.direct.tail = nil, nil
-		s.SetDirect(false, false)
-		return nil
-	})
+	return l.reopen(s, func() { s.SetDirect(false, false) })
 }
 
 // reopen flushes what a segment's descriptor wrote and closes it: the next write opens another, of the kind that change
 // chooses.
-func (l *Log) reopen(s *segment.Segment, change func() error) error {
+func (l *Log) reopen(s *segment.Segment, change func()) error {
 	if err := l.flushTo(l.written.Load()); err != nil {
 		return err
 	}
@@ -75,7 +67,10 @@ func (l *Log) reopen(s *segment.Segment, change func() error) error {
 		if err := s.CloseWriter(); err != nil {
 			return err
 		}
-		return change()
+		l.dropZeros()
+		l.w.direct.seg, l.w.direct.tail = nil, nil
+		change()
+		return nil
 	})
 }
 

@@ -88,9 +88,13 @@ func (l *Log) kick() {
 	}
 }
 
-// rested hands the log to a writer if the staged run of that number still waits for more.
+// rested hands the log to a writer if the staged run of that number still waits for more. A log that is being truncated,
+// which waits for a disk, has its turn later: others' must not wait for it.
 func (l *Log) rested(serial uint64) {
-	l.mu.Lock()
+	if !l.mu.TryLock() {
+		l.e.stage.resting.add(l, serial)
+		return
+	}
 	defer l.mu.Unlock()
 	n := len(l.mu.pending)
 	if n == 0 || l.mu.pending[n-1].serial != serial {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/segment"
@@ -340,19 +339,25 @@ func TestAHotLogSurvivesAKillAtAnyDiskCall(t *testing.T) {
 
 // A run that found no room in the stage is made before it is known how it will be written.
 func TestAHotLogOnASlowDiskIsWhole(t *testing.T) {
-	b := stageBench(t, 2<<20)
+	b := stageBench(t, 3<<20)
 	l := b.create("t", Config{})
-	b.disk.SetHook(func(op fs.Op, _ string, _ int) error {
-		if op.Changes() {
-			time.Sleep(3 * time.Millisecond)
-		}
-		return nil
-	})
+	release := holdWriters(b.disk)
+	answers := make(chan Appended, 60)
+	for i := range int64(60) { // some find room
+		l.Append(batchOf(batchID(i), 1, 200_000, testNow, -1, 0), 0, func(a Appended) { answers <- a })
+	}
+	if n := len(answers); n == 0 || n == 60 {
+		t.Errorf("%d of 60 appends were staged", n)
+	}
+	release()
 	for range 60 {
-		b.add(l, batchOf(batchID(l.LogEndOffset()), 1, 200_000, testNow, -1, 0))
+		must(t, (<-answers).Err)
 	}
 	must(t, l.Flush())
 	b.disk.SetHook(nil)
+	if !l.newest().Direct() {
+		t.Error("the log is not hot")
+	}
 	l.forgetRecent()
 	b.whole(l, 0, 60)
 	b.crash(fs.KeepAll)

@@ -1,13 +1,10 @@
 package engine
 
 import (
-	"archive/tar"
 	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,45 +16,8 @@ import (
 	"github.com/zurau/zurau/engine/producer"
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/engine/segment"
+	"github.com/zurau/zurau/tests/kafkadirs"
 )
-
-// kafkaDirectories holds log directories that Apache Kafka 4.4 wrote, with what a client reads of them as text.
-const kafkaDirectories = "../../shared/kafka/directories"
-
-func opened(t *testing.T, name string) io.Reader {
-	t.Helper()
-	f, err := os.Open(filepath.Join(kafkaDirectories, name))
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the directories that Apache Kafka wrote are not beside this repository: %v", err)
-	}
-	must(t, err)
-	t.Cleanup(func() { f.Close() })
-	z, err := gzip.NewReader(f)
-	must(t, err)
-	return z
-}
-
-// kafkaDirectory returns a log directory of Kafka, unpacked.
-func kafkaDirectory(t *testing.T, name string) string {
-	t.Helper()
-	root := t.TempDir()
-	for r := tar.NewReader(opened(t, name+".tar.gz")); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return filepath.Join(root, name)
-		}
-		must(t, err)
-		path := filepath.Join(root, filepath.Clean("/"+h.Name))
-		if h.Typeflag == tar.TypeDir {
-			must(t, os.MkdirAll(path, 0o755))
-			continue
-		}
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		b, err := io.ReadAll(r)
-		must(t, err)
-		must(t, os.WriteFile(path, b, 0o644))
-	}
-}
 
 // told is what the text says of a partition.
 type told struct {
@@ -69,7 +29,7 @@ func kafkaText(t *testing.T, name string) map[Name]*told {
 	t.Helper()
 	all := map[Name]*told{}
 	var topic string
-	lines := bufio.NewScanner(opened(t, name+".txt.gz"))
+	lines := bufio.NewScanner(kafkadirs.Open(t, name+".txt.gz"))
 	for lines.Scan() {
 		line := lines.Text()
 		switch f := strings.Fields(line); f[0] {
@@ -144,7 +104,7 @@ func readAt(l *Log, level int, at int64, maxBytes int) (Committed, error) {
 func TestWhatKafkaSaysOfItsDirectoriesIsServed(t *testing.T) {
 	for _, name := range []string{"clean", "killed"} {
 		text := kafkaText(t, name)
-		e := open(t, Options{Dir: kafkaDirectory(t, name)})
+		e := open(t, Options{Dir: kafkadirs.Unpack(t, name)})
 		for _, n := range slices.SortedFunc(maps.Keys(text), func(a, b Name) int { return strings.Compare(a.String(), b.String()) }) {
 			x := text[n]
 			l, ok := e.Log(n)
@@ -180,7 +140,7 @@ func firstDifference(got, want []string) string {
 // recovery makes of the log with what Kafka wrote.
 func TestTransactionIndexesOfKafkaAreMadeAgainToTheSameBytes(t *testing.T) {
 	for _, name := range []string{"clean", "killed"} {
-		dir := kafkaDirectory(t, name)
+		dir := kafkadirs.Unpack(t, name)
 		files, err := filepath.Glob(filepath.Join(dir, "*", "*"+segment.TxnSuffix))
 		must(t, err)
 		if len(files) != 2 {
@@ -226,7 +186,7 @@ func differing(got, want []byte) string {
 // TestProducersOfKafkaAreWhatItsSnapshotsSay compares the producers that the engine knows after an orderly stop of Kafka with
 // the snapshot that this wrote last.
 func TestProducersOfKafkaAreWhatItsSnapshotsSay(t *testing.T) {
-	dir := kafkaDirectory(t, "clean")
+	dir := kafkadirs.Unpack(t, "clean")
 	want := map[Name][]producer.Producer{}
 	for n, x := range kafkaText(t, "clean") {
 		b, err := os.ReadFile(segment.Name(filepath.Join(dir, n.String()), x.end, segment.SnapshotSuffix))

@@ -1,12 +1,9 @@
 package server_test
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,38 +18,9 @@ import (
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/tests/inprocess"
+	"github.com/zurau/zurau/tests/kafkadirs"
 	"github.com/zurau/zurau/tests/raw"
 )
-
-// kafkaDirectory unpacks a directory that Apache Kafka 4.4 wrote.
-func kafkaDirectory(t *testing.T, name string) string {
-	t.Helper()
-	f, err := os.Open("../../shared/kafka/directories/" + name + ".tar.gz")
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the directories that Apache Kafka wrote are not beside this repository: %v", err)
-	}
-	must(t, err)
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	must(t, err)
-	root := t.TempDir()
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return filepath.Join(root, name)
-		}
-		must(t, err)
-		path := filepath.Join(root, filepath.Clean("/"+h.Name))
-		if h.Typeflag == tar.TypeDir {
-			must(t, os.MkdirAll(path, 0o755))
-			continue
-		}
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		b, err := io.ReadAll(r)
-		must(t, err)
-		must(t, os.WriteFile(path, b, 0o600))
-	}
-}
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -101,7 +69,7 @@ const imported = "imported the metadata of Apache Kafka"
 func TestADirectoryOfApacheKafkaIsImportedOnce(t *testing.T) {
 	for _, name := range []string{"killed", "clean"} {
 		t.Run(name, func(t *testing.T) {
-			dir := kafkaDirectory(t, name)
+			dir := kafkadirs.Unpack(t, name)
 			before := sums(t, filepath.Join(dir, "__cluster_metadata-0"))
 			b := start(t, dir)
 			c := b.dial()
@@ -152,7 +120,7 @@ func TestADirectoryOfApacheKafkaIsImportedOnce(t *testing.T) {
 
 // A kill may come when the engine has the directory and the metadata has not, or has a file without a record.
 func TestAnImportThatWasCutOffIsMadeAtTheNextStart(t *testing.T) {
-	dir := kafkaDirectory(t, "killed")
+	dir := kafkadirs.Unpack(t, "killed")
 	e, err := engine.Open(engine.Options{Dir: dir})
 	must(t, err)
 	must(t, e.Close())
@@ -179,7 +147,7 @@ func TestWithoutKafkasMetadataTopicsAreAdoptedAndNothingIsDeleted(t *testing.T) 
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := kafkaDirectory(t, "clean")
+			dir := kafkadirs.Unpack(t, "clean")
 			spoil(t, filepath.Join(dir, "__cluster_metadata-0"))
 			b := start(t, dir)
 			c := b.dial()
@@ -205,7 +173,7 @@ func TestWithoutKafkasMetadataTopicsAreAdoptedAndNothingIsDeleted(t *testing.T) 
 
 // Kafka may have its metadata in a directory of its own.
 func TestKafkasMetadataIsReadFromItsOwnDirectory(t *testing.T) {
-	dir, own := kafkaDirectory(t, "killed"), t.TempDir()
+	dir, own := kafkadirs.Unpack(t, "killed"), t.TempDir()
 	must(t, os.Rename(filepath.Join(dir, "__cluster_metadata-0"), filepath.Join(own, "__cluster_metadata-0")))
 	b := start(t, dir, "metadata.log.dir="+own)
 	if b.dial().config("t-compact", "cleanup.policy") != "compact" || !strings.Contains(b.log.String(), imported) {
@@ -219,16 +187,16 @@ func TestKafkasMetadataIsReadFromItsOwnDirectory(t *testing.T) {
 // t-small has no retention of its own: what Kafka's was is in a file that the directory does not have.
 func TestADefaultRetentionThatKafkaMayNotHaveHadIsWarnedOf(t *testing.T) {
 	const warning = "topics without a retention of their own"
-	if b := start(t, kafkaDirectory(t, "killed")); !strings.Contains(b.log.String(), warning) || !strings.Contains(b.log.String(), "retention=168h0m0s") {
+	if b := start(t, kafkadirs.Unpack(t, "killed")); !strings.Contains(b.log.String(), warning) || !strings.Contains(b.log.String(), "retention=168h0m0s") {
 		t.Errorf("nobody was warned:\n%s", b.log)
 	}
-	if b := start(t, kafkaDirectory(t, "killed"), "log.retention.hours=-1"); strings.Contains(b.log.String(), warning) {
+	if b := start(t, kafkadirs.Unpack(t, "killed"), "log.retention.hours=-1"); strings.Contains(b.log.String(), warning) {
 		t.Errorf("warned of what was set:\n%s", b.log)
 	}
 }
 
 func TestOpenTransactionsOfApacheKafkaAreNamed(t *testing.T) {
-	b := start(t, kafkaDirectory(t, "killed"))
+	b := start(t, kafkadirs.Unpack(t, "killed"))
 	c := b.dial()
 	for !strings.Contains(b.log.String(), "a transaction is open") { // in its own time; the test's time-out says if never
 		ask[*kmsg.ApiVersionsResponse](c, &kmsg.ApiVersionsRequest{})

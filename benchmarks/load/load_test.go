@@ -17,7 +17,7 @@ func TestAnOpenLoopCountsTheWaitingOfThoseWhoCouldNotBeSent(t *testing.T) {
 		n := 0
 		s := Stream{Every: time.Millisecond, Meter: m, Do: func(<-chan struct{}, time.Time) (int64, error) {
 			if n++; n == 1000 {
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 			}
 			return 100, nil
 		}}
@@ -43,7 +43,7 @@ func TestRequestsThatCouldNotBeSentBeforeTheEndCount(t *testing.T) {
 		// A hundred requests a second of 20 ms each, of one stream: half of them are never sent.
 		m := NewMeter()
 		s := Stream{Every: 10 * time.Millisecond, Meter: m, Do: func(<-chan struct{}, time.Time) (int64, error) {
-			time.Sleep(20 * time.Millisecond)
+			<-time.After(20 * time.Millisecond)
 			return 1, nil
 		}}
 		if _, err := Run(t.Context(), Timing{Warm: 20 * time.Millisecond, For: 10 * time.Second}, []Stream{s}, nil); err != nil {
@@ -66,7 +66,7 @@ func TestAClosedLoopMeasuresWhatEndsInItsTime(t *testing.T) {
 		var streams []Stream
 		for range 4 {
 			streams = append(streams, Stream{Meter: m, Do: func(<-chan struct{}, time.Time) (int64, error) {
-				time.Sleep(10 * time.Millisecond)
+				<-time.After(10 * time.Millisecond)
 				return 1000, nil
 			}})
 		}

@@ -251,8 +251,8 @@ func (r *run) stream(i int) {
 
 // leave counts what was due when the run ended.
 func (s *Stream) leave(i int, due time.Time) {
-	for now := time.Now(); s.Every > 0 && due.Before(now) && !s.Meter.Over(due); due = due.Add(s.gap()) {
-		s.Meter.Unsent(i, due, now)
+	for until := time.Now(); s.Every > 0 && due.Before(until) && !s.Meter.Over(due); due = due.Add(s.gap()) {
+		s.Meter.Unsent(i, due, until)
 	}
 }
 

@@ -158,8 +158,8 @@ func (r *ringStream) end() (err error) {
 	if r.ring == nil {
 		return nil
 	}
-	for now := time.Now(); r.gap > 0 && !r.spent && r.due.Before(now) && !r.meter.Over(r.due); r.due = r.due.Add(r.next()) {
-		r.meter.Unsent(r.number, r.due, now)
+	for until := time.Now(); r.gap > 0 && !r.spent && r.due.Before(until) && !r.meter.Over(r.due); r.due = r.due.Add(r.next()) {
+		r.meter.Unsent(r.number, r.due, until)
 	}
 	r.spent = true
 	for err == nil && r.ring.InFlight() > 0 {

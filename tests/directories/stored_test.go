@@ -1,39 +1,18 @@
 package directories
 
 import (
-	"archive/tar"
 	"bufio"
-	"compress/gzip"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/zurau/zurau/tests/broker"
+	"github.com/zurau/zurau/tests/kafkadirs"
 )
 
 func TestMain(m *testing.M) { os.Exit(broker.Main(m)) }
-
-// stored are the directories that Apache Kafka wrote, beside the repository.
-const stored = "../../../shared/kafka/directories"
-
-// open opens one of the stored files, unpacked.
-func open(t *testing.T, name string) io.Reader {
-	t.Helper()
-	f, err := os.Open(filepath.Join(stored, name))
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the directories that Apache Kafka wrote are not beside this repository: %v", err)
-	}
-	check(t, err)
-	t.Cleanup(func() { f.Close() })
-	z, err := gzip.NewReader(f)
-	check(t, err)
-	return z
-}
 
 func check(t testing.TB, err error) {
 	t.Helper()
@@ -42,32 +21,10 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// unpack returns a stored directory, unpacked.
-func unpack(t *testing.T, name string) string {
-	t.Helper()
-	root := t.TempDir()
-	for r := tar.NewReader(open(t, name+".tar.gz")); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return filepath.Join(root, name)
-		}
-		check(t, err)
-		path := filepath.Join(root, filepath.Clean("/"+h.Name))
-		if h.Typeflag == tar.TypeDir {
-			check(t, os.MkdirAll(path, 0o755))
-			continue
-		}
-		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		b, err := io.ReadAll(r)
-		check(t, err)
-		check(t, os.WriteFile(path, b, 0o600))
-	}
-}
-
 // contents returns the lines of a stored text: those of topics, and those of groups.
 func contents(t *testing.T, name string) (topics, groups []string) {
 	t.Helper()
-	for s := bufio.NewScanner(open(t, name+".txt.gz")); s.Scan(); {
+	for s := bufio.NewScanner(kafkadirs.Open(t, name+".txt.gz")); s.Scan(); {
 		if strings.HasPrefix(s.Text(), "group ") {
 			groups = append(groups, s.Text())
 		} else {
@@ -102,7 +59,7 @@ func TestDirectoriesOfApacheKafkaAreServedAsKafkaServesThem(t *testing.T) {
 	for _, name := range []string{"killed", "clean"} {
 		t.Run(name, func(t *testing.T) {
 			wantTopics, wantGroups := contents(t, name)
-			b := broker.Start(t, broker.Options{Dir: unpack(t, name)})
+			b := broker.Start(t, broker.Options{Dir: kafkadirs.Unpack(t, name)})
 			for _, restart := range []string{"first start", "after a kill", "after an orderly stop"} {
 				r := newReader(t.Context(), t, b.Addr)
 				differ(t, restart, r.text(1700005000000, "t-compact", "t-plain", "t-small", "t-txn"), wantTopics)
