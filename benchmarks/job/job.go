@@ -69,6 +69,8 @@ type Own struct {
 	Batch int64
 	// Record is the bytes of a record's value; 0 is 1000.
 	Record int64
+	// Codec is how batches are compressed, by Kafka's name; empty is not at all. Batch is their size before it.
+	Codec string
 	// FlushMs is flush.ms of the logs, Retention retention.bytes, Segment segment.bytes; 0 leaves them.
 	FlushMs            int64
 	Retention, Segment int64

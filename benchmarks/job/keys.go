@@ -66,6 +66,7 @@ func OwnKeys() []Doc {
 	return []Doc{
 		{"bs", "bytes of a record batch, where the device's blocks are not what a client sends", size(func(j *Job, n int64) { j.Own.Batch = n })},
 		{"record", "bytes of a record's value (1000)", size(func(j *Job, n int64) { j.Own.Record = n })},
+		{"codec", "none, gzip, snappy, lz4 or zstd: how a batch of bs bytes is compressed before it is sent", (*Job).setCodec},
 		{"streams", "requests in flight of each clone, instead of iodepth", count(func(j *Job, n int64) { j.Own.Streams = int(n) })},
 		{"connections", "connections of each clone that its requests in flight share (one each, 32 at most); broker", count(func(j *Job, n int64) { j.Own.Connections = int(n) })},
 		{"flush_ms", "flush.ms", count(func(j *Job, n int64) { j.Own.FlushMs = n })},
@@ -85,6 +86,15 @@ func (j *Job) setPattern(v string) error {
 		return wanted("want write, read or rw: logs are written and read in sequence")
 	}
 	return nil
+}
+
+func (j *Job) setCodec(v string) error {
+	switch v {
+	case "none", "gzip", "snappy", "lz4", "zstd":
+		j.Own.Codec = v
+		return nil
+	}
+	return wanted("want none, gzip, snappy, lz4 or zstd")
 }
 
 func (j *Job) setFilename(v string) error {

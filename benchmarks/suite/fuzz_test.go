@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/zurau/zurau/benchmarks/job"
+	"github.com/zurau/zurau/engine/record"
 )
 
 // FuzzWholeBatches holds that what a broker sends as records is walked within its bytes.
 func FuzzWholeBatches(f *testing.F) {
-	b, err := newBatch(300, 100)
+	b, err := newBatch(300, 100, record.None)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zurau/zurau/benchmarks/results"
 	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/record"
 )
 
 // unmarked are the files without which a start has to look at all of a log.
@@ -53,7 +54,7 @@ func makeCrashed(dir string, bytes int64) (err error) {
 	if err != nil {
 		return err
 	}
-	b, err := newBatch(16<<10, 1000)
+	b, err := newBatch(16<<10, 1000, record.None)
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func (r *stageRun) logs(ctx context.Context, j *job.Job) error {
 	if j.Pattern == job.Write {
 		return nil
 	}
-	b, err := newBatch(min(j.Batch(), fillBatch), j.Record())
+	b, err := batchOf(j, fillBatch)
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func budget(j *job.Job) int64 {
 
 // writes appends to the job's logs in turn, streams beside each other starting at different ones.
 func (r *stageRun) writes(j *job.Job, k int) (doFunc, error) {
-	b, err := newBatch(j.Batch(), j.Record())
+	b, err := batchOf(j, unlimited)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func sign(n int64) int64 {
 
 // reads reads one of the job's logs from its start, again and again where the job is of a time.
 func (r *stageRun) reads(j *job.Job, k int) (doFunc, error) {
-	b, err := newBatch(min(j.Batch(), fillBatch), j.Record())
+	b, err := batchOf(j, fillBatch)
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,10 @@ func (r *stageRun) mixed(j *job.Job, k int) (doFunc, error) {
 // tails follows the log of a writer. What was due in the measured time and is not seen at its end is followed further, for a while: left
 // out, a consumer that lags would look like one that does not.
 func (r *stageRun) tails(j, w *job.Job, m *load.Meter, k int) (do doFunc, end func() error, err error) {
-	b, err := newBatch(w.Batch(), w.Record())
+	if w.Own.Codec != "" && w.Own.Codec != "none" {
+		return nil, nil, errNoStamp
+	}
+	b, err := batchOf(w, unlimited)
 	if err != nil {
 		return nil, nil, err
 	}
