@@ -10,7 +10,9 @@ step_bench() {
   bench all fio-profiles/tail-read.fio --only '*-10000'
   bench device fio-profiles/group-commit.fio fio-profiles/catch-up-read.fio --native --only '*[t8w]'
   bench engine fio-profiles/beside-load.fio fio-profiles/mixed-load.fio
-  bench modes --bs 4k --logs 1
+  (cd benchmarks/giouring && go build -ldflags=-checklinkname=0 -o "$tmp/zurau-giouring" .)
+  PATH=$tmp:$PATH bench modes --bs 4k --logs 1 --giouring
+  grep -q '"level":"giouring"' "$results" || fail "no figure of giouring's ring"
   serve "$tmp/zurau-data"
   bench broker fio-profiles/group-commit.fio --only 'writers-*' --bootstrap-server "$addr"
   orderly "$pid"

@@ -27,8 +27,13 @@ step_single() {
   GOMAXPROCS=1 go test -cpu 1 -count=1 ./engine ./engine/fs ./netio ./replication/... ./server/... ./uring ./tests/clients ./tests/kill
 }
 
-# giouring needs a linker flag, so the comparison is a module of its own.
-step_ring() { (cd uring/giouringcheck && go vet ./... && go test -ldflags=-checklinkname=0 ./...); }
+# giouring needs a linker flag, so what uses it are modules of their own: the comparison, and its level of the benchmarks.
+step_ring() {
+  local module
+  for module in uring/giouringcheck benchmarks/giouring; do
+    (cd $module && go vet ./... && go test -ldflags=-checklinkname=0 ./...)
+  done
+}
 
 # A few seconds for each fuzz target: what it found before is in testdata and runs in step test.
 step_fuzz() {

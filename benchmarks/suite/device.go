@@ -17,7 +17,7 @@ func device(ctx context.Context, s job.Stage, o Options) ([]Measured, error) {
 	if o.Fio != "" {
 		return runFio(ctx, s, o)
 	}
-	d := &deviceRun{dir: o.Dir, stage: s}
+	d := &deviceRun{dir: o.Dir, stage: s, ring: o.Ring}
 	defer d.close()
 	if err := d.prepare(ctx); err != nil {
 		return nil, err
@@ -47,6 +47,7 @@ func someDone(all []Measured) ([]Measured, error) {
 type deviceRun struct {
 	dir     string
 	stage   job.Stage
+	ring    func(entries int) (Ring, error)
 	meters  []*load.Meter
 	streams []load.Stream
 	files   map[string]*os.File
@@ -83,7 +84,7 @@ func blockBudget(j *job.Job) int64 {
 // clone makes the streams of one clone.
 func (d *deviceRun) clone(j *job.Job, w *blocks, m *load.Meter) error {
 	if queued(j) {
-		r, err := newRing(j, w, m, len(d.streams))
+		r, err := newRing(j, w, m, len(d.streams), d.ring)
 		if err != nil {
 			return err
 		}

@@ -38,15 +38,7 @@ func runFio(ctx context.Context, s job.Stage, o Options) ([]Measured, error) {
 	file := o.JobFile
 	if file == "" || len(s) > 1 { // fio reports jobs of one group as one, unless they say otherwise: the copy does
 		file = filepath.Join(o.Dir, "stage.fio")
-		f, err := os.Create(file)
-		if err != nil {
-			return nil, err
-		}
-		_, err = s.WriteTo(f)
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-		if err != nil {
+		if err := writeStage(s, file); err != nil {
 			return nil, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // levels in the order of the report.
-var levelOrder = []string{Device, Engine, Broker}
+var levelOrder = []string{Giouring, Device, Engine, Broker}
 
 // A row of the report is a section of a profile.
 type rowKey struct{ profile, row string }

@@ -37,7 +37,7 @@ func (s *Session) Lasts() (d time.Duration) {
 	for _, f := range s.Files {
 		for _, stage := range s.stages(f) {
 			t := timing(stage)
-			d += (t.For + max(t.Warm, 0)) * time.Duration(s.Rounds*len(s.Levels))
+			d += (t.For + max(t.Warm, 0)) * time.Duration(s.Rounds*len(s.levels(stage)))
 		}
 	}
 	return d
@@ -56,6 +56,16 @@ func (s *Session) stages(f *job.File) (all []job.Stage) {
 	return all
 }
 
+// levels are those that a stage runs at: another ring is of interest where there is one.
+func (s *Session) levels(stage job.Stage) (all []string) {
+	for _, level := range s.Levels {
+		if level != Giouring || ringed(stage) {
+			all = append(all, level)
+		}
+	}
+	return all
+}
+
 // Run runs everything. A run that fails does not end the others: its line says why, and the errors are returned at the end.
 func (s *Session) Run(ctx context.Context) error {
 	var failed error
@@ -63,7 +73,7 @@ func (s *Session) Run(ctx context.Context) error {
 	for round := range s.Rounds {
 		for _, f := range s.Files {
 			for i, stage := range s.stages(f) {
-				levels := slices.Clone(s.Levels)
+				levels := s.levels(stage)
 				if (round+i)%2 == 1 { // whatever grows with the run hits each level in turn
 					slices.Reverse(levels)
 				}

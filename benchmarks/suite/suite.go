@@ -15,11 +15,12 @@ import (
 	"github.com/zurau/zurau/benchmarks/results"
 )
 
-// Levels, from the bottom up.
+// Levels, from the bottom up. Giouring is the device by another binding of io_uring, in a program of its own: the reference for ours.
 const (
-	Device = "device"
-	Engine = "engine"
-	Broker = "broker"
+	Giouring = "giouring"
+	Device   = "device"
+	Engine   = "engine"
+	Broker   = "broker"
 )
 
 // Options say where and how stages run. Dir is required; the zero value of the others works.
@@ -28,6 +29,10 @@ type Options struct {
 	Dir string
 	// Fio is the fio program of the device level; empty is our own reads and writes.
 	Fio string
+	// Ring makes the rings of the device level where fio does not run it; nil is this project's.
+	Ring func(entries int) (Ring, error)
+	// Giouring is the program of that level: benchmarks/giouring.
+	Giouring string
 	// JobFile is the file that a stage is from, when it is as it was written: fio then runs that one.
 	JobFile string
 	// Bootstrap are addresses of brokers; none starts Serve.
@@ -69,6 +74,8 @@ func Run(ctx context.Context, level string, s job.Stage, o Options) ([]Measured,
 	}
 	var all []Measured
 	switch level {
+	case Giouring:
+		all, err = runGiouring(ctx, s, o)
 	case Device:
 		all, err = device(ctx, s, o)
 	case Engine:

@@ -52,13 +52,15 @@ that were acknowledged and would be lost if the power went now.
   sync-direct          O_DIRECT and RWF_DSYNC through a ring, many logs in flight
   sync-direct-no-ring  the same by pwritev2, where io_uring is refused
 
-The engine is measured in process; with --broker, a broker over the wire too.`, benchBounded),
+The engine is measured in process; with --broker, a broker over the wire too; with --giouring, blocks written to files by giouring's ring
+beside the modes that use one, which is no log.`, benchBounded),
 		Example: `  zurau bench modes --directory /data
   zurau bench modes --bs 1k,64k --writers 1,32,1024 --logs 1,8 --rounds 3`,
 		Args: argsBetween(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return f.compare(c) },
 	}
 	f.add(c)
+	f.addGiouring(c)
 	c.Flags().StringSliceVar(&f.sizes, "bs", []string{"4k", "64k"}, "`SIZES` of a batch")
 	c.Flags().IntSliceVar(&f.writers, "writers", []int{32}, "`NUMBERS` of writers, each with one append in flight")
 	c.Flags().IntSliceVar(&f.logs, "logs", []int{1, 8}, "`NUMBERS` of logs")

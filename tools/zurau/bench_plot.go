@@ -63,13 +63,7 @@ func benchPlot(c *cobra.Command, dir string, files []string) error {
 
 // plotter returns the program that draws: beside this one, on the path, or the repository's by go run.
 func plotter(ctx context.Context, args []string) (*exec.Cmd, error) {
-	if self, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(self), plotProgram)
-		if _, err := os.Stat(beside); err == nil {
-			return exec.CommandContext(ctx, beside, args...), nil
-		}
-	}
-	if path, err := exec.LookPath(plotProgram); err == nil {
+	if path := installed(plotProgram); path != "" {
 		return exec.CommandContext(ctx, path, args...), nil
 	}
 	root, err := repository()
@@ -79,6 +73,21 @@ func plotter(ctx context.Context, args []string) (*exec.Cmd, error) {
 	// -mod=mod: its go.mod may need completing when the main module has changed.
 	run := []string{"run", "-C", filepath.Join(root, "benchmarks", "charts"), "-mod=mod", "."}
 	return exec.CommandContext(ctx, "go", append(run, args...)...), nil
+}
+
+// installed returns where a program is: beside this one or on the path; or nothing.
+func installed(name string) string {
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), name)
+		if _, err := os.Stat(beside); err == nil {
+			return beside
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
 // repository returns the folder of zurau's repository that the working folder is in.

@@ -45,6 +45,7 @@ type benchFlags struct {
 	markdown  bool
 	fio       string
 	native    bool
+	giouring  bool
 	pid       int
 }
 
@@ -63,6 +64,7 @@ func (f *benchFlags) add(c *cobra.Command) {
 	if f.has(suite.Device) {
 		fl.StringVar(&f.fio, "fio", "", "the fio `PROGRAM` (default: the one on the path)")
 		fl.BoolVar(&f.native, "native", false, "do without fio")
+		f.addGiouring(c)
 	}
 	if f.has(suite.Broker) {
 		fl.StringSliceVarP(&f.bootstrap, "bootstrap-server", "b", nil, "`HOST:PORT,...` of the brokers to measure (default: one of this program's)")
@@ -74,6 +76,11 @@ func (f *benchFlags) add(c *cobra.Command) {
 			return pflag.NormalizedName(name)
 		})
 	}
+}
+
+// addGiouring adds the flag of the commands that may measure another ring beside ours.
+func (f *benchFlags) addGiouring(c *cobra.Command) {
+	c.Flags().BoolVar(&f.giouring, "giouring", false, "where a job uses a ring, measure files by giouring's ring as well ("+giouringProgram+", or built from the repository)")
 }
 
 // run runs job files.
@@ -130,7 +137,11 @@ func (f *benchFlags) measure(c *cobra.Command, files []*job.File, unchanged bool
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.NumCPU() + 2)
 	}
-	s := &suite.Session{Files: files, Levels: f.levels, Rounds: f.rounds, Unchanged: unchanged, Only: f.only}
+	levels := f.levels
+	if f.giouring {
+		levels = append([]string{suite.Giouring}, levels...)
+	}
+	s := &suite.Session{Files: files, Levels: levels, Rounds: f.rounds, Unchanged: unchanged, Only: f.only}
 	if err := f.options(ctx, s); err != nil {
 		return err
 	}
@@ -170,6 +181,11 @@ func (f *benchFlags) options(ctx context.Context, s *suite.Session) error {
 	if f.has(suite.Device) && f.fio == "" && !f.native {
 		if s.Options.Fio, _ = suite.FindFio(ctx); s.Options.Fio == "" {
 			fmt.Fprintln(os.Stderr, "zurau: there is no fio; the device is measured by reads and writes of our own")
+		}
+	}
+	if f.giouring {
+		if s.Options.Giouring, err = giouring(ctx); err != nil {
+			return err
 		}
 	}
 	if !f.has(suite.Broker) {
