@@ -41,6 +41,8 @@ type Usage struct {
 	// Calls are system calls that read or write through a file descriptor (rchar's and wchar's counters in proc_pid_io(5));
 	// those on sockets, and what a ring does, are not in it.
 	Calls float64
+	// PeakMB is the most that the process's Group had, page cache included; 0 where it is in none of ours.
+	PeakMB float64
 }
 
 // Use returns what a process has used. It is precise to the microsecond for this process and to 10 ms for others.
@@ -70,6 +72,7 @@ func (u Usage) Since(before Usage) Usage {
 		CPU: u.CPU - before.CPU, ResidentMB: u.ResidentMB,
 		Switches: max(0, u.Switches-before.Switches), // a thread that ended took its count along
 		Calls:    u.Calls - before.Calls,
+		PeakMB:   u.PeakMB,
 	}
 }
 

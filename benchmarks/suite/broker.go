@@ -257,7 +257,10 @@ func (t *brokerTarget) conn(name string, n int, topic string, part int) (*conn, 
 
 // look is the broker's process and this one.
 func (t *brokerTarget) look() (server, client machine.Usage) {
-	if t.pid != 0 {
+	switch {
+	case t.process != nil:
+		server = t.process.use()
+	case t.pid != 0:
 		server = machine.Use(t.pid)
 	}
 	return server, machine.Use(os.Getpid())

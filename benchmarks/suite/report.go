@@ -168,7 +168,8 @@ func (r *Report) latency() [][]string {
 // costs are the columns of the table of that name.
 var costs = []struct{ key, name string }{
 	{"cpu_s_per_GB", "CPU, s/GB"}, {"cpu_us_per_op", "CPU, µs/request"}, {"client_cpu_us_per_op", "client's CPU, µs/request"},
-	{"rss_MB", "resident, MB"}, {"switches_per_op", "switches/request"}, {"calls_per_op", "calls/request"}, {"at_risk_max_MB", "at risk at most, MB"},
+	{"rss_MB", "resident, MB"},
+	{"cgroup_peak_MB", "with page cache at most, MB"}, {"switches_per_op", "switches/request"}, {"calls_per_op", "calls/request"}, {"at_risk_max_MB", "at risk at most, MB"},
 	{"recovery_MB_s", "recovery beside, MB/s"},
 }
 

@@ -9,11 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/zurau/zurau/benchmarks/job"
+	"github.com/zurau/zurau/benchmarks/machine"
 )
 
 // stopTime is how long a broker may take to end in order before it is killed.
@@ -25,6 +27,7 @@ type process struct {
 	pid    int
 	data   string
 	log    string
+	group  *machine.Group // nil where the machine lets none be made
 	exited <-chan error
 }
 
@@ -54,6 +57,8 @@ func serve(ctx context.Context, s job.Stage, o Options) (*process, error) {
 	if err := c.Start(); err != nil {
 		return nil, fmt.Errorf("start a broker: %w", err)
 	}
+	p.pid = c.Process.Pid
+	p.join()
 	exited, ready := make(chan error, 1), make(chan string, 1)
 	go func() {
 		in := bufio.NewScanner(out)
@@ -62,9 +67,13 @@ func serve(ctx context.Context, s job.Stage, o Options) (*process, error) {
 				ready <- addr
 			}
 		}
-		exited <- c.Wait() // the pipe is empty
+		err := c.Wait() // the pipe is empty
+		if p.group != nil {
+			err = errors.Join(err, p.group.Close())
+		}
+		exited <- err
 	}()
-	p.pid, p.exited = c.Process.Pid, exited
+	p.exited = exited
 	select {
 	case p.addr = <-ready:
 		return p, nil
@@ -75,6 +84,28 @@ func serve(ctx context.Context, s job.Stage, o Options) (*process, error) {
 	case <-ctx.Done():
 		return nil, errors.Join(context.Cause(ctx), p.stop())
 	}
+}
+
+// join puts the broker into a control group of its own, where that can be: its figures are then the kernel's for the group.
+func (p *process) join() {
+	g, err := machine.NewGroup("zurau-bench-" + strconv.Itoa(p.pid))
+	if err != nil {
+		return
+	}
+	if g.Add(p.pid) == nil {
+		p.group = g
+	} else {
+		_ = g.Close() // it is empty
+	}
+}
+
+// use is what the broker has used.
+func (p *process) use() machine.Usage {
+	u := machine.Use(p.pid)
+	if p.group != nil {
+		u.CPU, u.PeakMB = p.group.CPU(), p.group.PeakMB()
+	}
+	return u
 }
 
 // settings are what a stage says of the broker rather than of a topic.

@@ -129,6 +129,9 @@ func (g *gauge) mark(begins bool) {
 // add puts what processes used into values, for ops and bytes of the whole stage.
 func (g *gauge) add(v results.Values, ops, bytes float64) {
 	v["rss_MB"] = g.server.ResidentMB
+	if g.server.PeakMB > 0 {
+		v["cgroup_peak_MB"] = g.server.PeakMB
+	}
 	if g.client.ResidentMB > 0 {
 		v["client_rss_MB"] = g.client.ResidentMB
 	}
