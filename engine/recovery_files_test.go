@@ -41,6 +41,30 @@ func TestATimeIndexThatLostItsEndStillAnswers(t *testing.T) {
 	}
 }
 
+// A leader begins its epoch where the log ends, before it appends: Kafka writes that down for empty logs, too.
+func TestAnEpochThatBeginsAtTheEndIsNoTraceOfACrash(t *testing.T) {
+	b := newBench(t)
+	l, none := b.create("t", Config{}), b.create("none", Config{})
+	b.fill(l, 5)
+	l.AssignEpoch(3)
+	none.AssignEpoch(3)
+	for _, again := range []func(){b.restart, func() { b.killed(func(*fs.Crash) {}) }} {
+		again()
+		if n := b.e.Recovery().States[EpochsAhead]; n != 0 {
+			t.Errorf("%d logs have epochs ahead of their ends", n)
+		}
+		if l = b.log("t"); l.LatestEpoch() != 3 || l.EpochAt(4) != 0 {
+			t.Errorf("the latest epoch is %d, and that of the last record %d", l.LatestEpoch(), l.EpochAt(4))
+		}
+	}
+	b.whole(l, 0, 5)
+	l.AssignEpoch(4)
+	b.add(l, batchOf(batchID(5), 1, 100, testNow, -1, 0))
+	if got := l.mu.epochs.Entries(); len(got) != 2 || got[1].Epoch != 4 || got[1].StartOffset != 5 {
+		t.Errorf("epochs %v", got)
+	}
+}
+
 func TestIndexesWithoutALogFileAreNotTakenOver(t *testing.T) {
 	b := newBench(t)
 	l := b.create("t", small())

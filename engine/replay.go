@@ -32,7 +32,9 @@ func (r *recovering) loadEpochs(segs []*segment.Segment) error {
 	case r.clean:
 		from = r.next
 	}
-	if epochs.TruncateFromEnd(r.next) {
+	// An epoch that starts at the end stays: a leader that has not appended yet begins one there, this broker as well as Kafka, and
+	// the next one's must be greater.
+	if epochs.TruncateFromEnd(r.next + 1) {
 		r.meet(EpochsAhead, "end", r.next)
 	}
 	r.mu.epochs = epochs
