@@ -9,6 +9,8 @@ package api
 //   - partitions are independent: each has its own error
 //   - one record batch for each partition, magic 2; zstd from version 7 on
 //   - version 13 names topics by id; an unknown one is UNKNOWN_TOPIC_ID
+//   - a partition that this broker does not lead is NOT_LEADER_OR_FOLLOWER, from version 10 on with its leader, -1 where there
+//     is none; one whose log could not be made is KAFKA_STORAGE_ERROR
 //   - a duplicate of an idempotent producer is answered with the original's offsets, once those are as safe as promised
 //   - batches that must be unpacked are unpacked by workers; requests that follow on the connection start after that, so
 //     that a producer's order is kept
@@ -60,6 +62,7 @@ type producePart struct {
 	message string               // "": null
 	faults  []record.RecordError // records that the batch was refused for
 	result  engine.Appended
+	away    *partition.Partition // it has no log here
 }
 
 func (b *Broker) produce(r *wire.Request) error {
@@ -151,9 +154,19 @@ func (p *produceRequest) appendPart(t *produceTopic, part *producePart, now int6
 	case t.topic.Internal:
 		return kerr.InvalidTopicException.Code
 	case at.Log == nil:
-		return kerr.KafkaStorageError.Code
+		part.away = at
+		return noLog(at)
 	}
 	return part.appendTo(at, now)
+}
+
+// noLog is the code for a partition without a log: another broker leads it, or none, so that the client looks for its leader
+// again; or this one does and could not make the log.
+func noLog(p *partition.Partition) int16 {
+	if p.Away() {
+		return kerr.NotLeaderForPartition.Code
+	}
+	return kerr.KafkaStorageError.Code
 }
 
 // unknownTopic is the code for a topic that is not there.

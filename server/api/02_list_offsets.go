@@ -152,7 +152,7 @@ func partitionAt(topic *partition.Topic, index, epoch int32) (*partition.Partiti
 	case p == nil:
 		return nil, kerr.UnknownTopicOrPartition.Code
 	case p.Log == nil:
-		return nil, kerr.KafkaStorageError.Code
+		return nil, noLog(p)
 	}
 	if code := checkEpoch(p, epoch); code != 0 {
 		return nil, code

@@ -156,7 +156,7 @@ func (f *fetchRequest) abortedTransactions(w *writer, g *fetched) {
 
 // partitionTags writes the diverging epoch (tag 0) and the leader (tag 1) where there are any.
 func (f *fetchRequest) partitionTags(w *writer, g *fetched) {
-	leader := g.leader != nil && f.r.Version >= 16 && g.code == kerr.FencedLeaderEpoch.Code
+	leader := g.leader != nil && f.r.Version >= 16 && (g.code == kerr.FencedLeaderEpoch.Code || g.code == kerr.NotLeaderForPartition.Code)
 	switch {
 	case !w.flexible:
 	case g.diverging:
@@ -166,7 +166,7 @@ func (f *fetchRequest) partitionTags(w *writer, g *fetched) {
 		w.tags()
 	case leader:
 		w.b = append(w.b, 1, 1, 9)
-		w.int32(f.b.NodeID)
+		w.int32(g.leader.Leader())
 		w.int32(g.leader.LeaderEpoch())
 		w.tags()
 	default:

@@ -36,7 +36,7 @@ func (f *fetchRequest) read(w *wanted, left int64, whole bool) fetched {
 		g.code, g.early = unknownTopic(f.r.Version >= 13), true
 		return g
 	case p.Log == nil:
-		g.code = kerr.KafkaStorageError.Code
+		g.code, g.leader = noLog(p), p
 		return g
 	}
 	if g.code = checkEpoch(p, w.epoch); g.code != 0 {

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/zurau/zurau/netio"
 	"github.com/zurau/zurau/server/wire"
 )
@@ -8,7 +10,7 @@ import (
 // answer sends the answer of a produce request.
 //
 //	[topic | [int32 partition | int16 code | int64 base offset | int64 append time | int64 log start offset (5+) |
-//	          [int32 index | string message] (8+) | string message (8+) | tags] | tags] | int32 throttle | tags
+//	          [int32 index | string message] (8+) | string message (8+) | tags (10+: the leader)] | tags] | int32 throttle | tags
 func (p *produceRequest) answer() {
 	h := wire.GetHead()
 	w := writer{p.r.AppendHeader(h.B), p.r.Flexible()}
@@ -54,5 +56,12 @@ func (part *producePart) answer(w *writer, version int16) {
 		}
 		w.nullableString(part.message)
 	}
+	if version < 10 || part.code != kerr.NotLeaderForPartition.Code {
+		w.tags()
+		return
+	}
+	w.b = append(w.b, 1, 0, 9) // the leader, tag 0
+	w.int32(part.away.Leader())
+	w.int32(part.away.LeaderEpoch())
 	w.tags()
 }

@@ -41,7 +41,7 @@ type Partition struct {
 
 	away bool // this broker does not lead it
 
-	leaderEpoch atomic.Int32
+	leader, leaderEpoch atomic.Int32
 
 	mu      sync.Mutex
 	waiters []Waiter
@@ -51,8 +51,14 @@ type Partition struct {
 // A Waiter waits for records or for the end of a partition. Wake must not block.
 type Waiter interface{ Wake(*Partition) }
 
-// LeaderEpoch returns the epoch in which this broker leads the partition.
+// LeaderEpoch returns the partition's leader epoch.
 func (p *Partition) LeaderEpoch() int32 { return p.leaderEpoch.Load() }
+
+// Leader returns the id of the broker that leads the partition, or -1 where none does.
+func (p *Partition) Leader() int32 { return p.leader.Load() }
+
+// Away reports whether this broker does not lead the partition, and so has no log of it.
+func (p *Partition) Away() bool { return p.away }
 
 // Await has w woken once, when the high watermark moves or the partition goes. Whoever waits for a position looks
 // again after the call: it may have moved before.

@@ -131,8 +131,9 @@ func (t *Table) put(img *metadata.Image, mt metadata.Topic) {
 		} else if all[p.ID].Log == nil && old[p.ID].away && p.Leader == t.node {
 			all[p.ID] = t.make(topic, p)
 		}
+		all[p.ID].leader.Store(p.Leader)
+		all[p.ID].leaderEpoch.Store(p.LeaderEpoch)
 		if all[p.ID].Log != nil {
-			all[p.ID].leaderEpoch.Store(p.LeaderEpoch)
 			all[p.ID].Log.AssignEpoch(p.LeaderEpoch)
 		}
 	}
