@@ -22,6 +22,10 @@ step_bench() {
   while read -r f; do
     [ -s "$f" ] || fail "zurau bench plot: $f is empty"
   done <"$tmp/drawn"
+  if oracle "that the comparison with it runs"; then
+    go run ./benchmarks/versus kafka --quick --check --rows P2,P3b,P6 --zurau "$zurau" --results "$tmp" --plots "$tmp/plots" >"$tmp/out" 2>"$tmp/said" || { cat "$tmp/out" "$tmp/said" >&2; fail "versus kafka --quick"; }
+    [ -s "$tmp/plots/versus-ratios.svg" ] || fail "versus kafka: nothing is drawn"
+  fi
   cp "$results" "$tmp/again.jsonl"
   "$zurau" bench compare "$results" "$tmp/again.jsonl" --all >"$tmp/compared" || fail "zurau bench compare"
   grep -q 'better, 0 worse' "$tmp/compared" || { tail -5 "$tmp/compared" >&2; fail "a file of results differs from itself"; }

@@ -52,17 +52,28 @@ func draw(lines []results.Line, dir string) ([]string, error) {
 			if err != nil {
 				return names, fmt.Errorf("%s of %s: %w", c.name, profile, err)
 			}
-			if p == nil {
-				continue // nothing to show
-			}
-			for _, form := range []string{".svg", ".png"} {
-				name := filepath.Join(dir, clean(profile)+"-"+c.name+form)
-				if err := p.Save(width, height, name); err != nil {
-					return names, err
-				}
-				names = append(names, name)
+			if names, err = save(p, filepath.Join(dir, clean(profile)+"-"+c.name), names); err != nil {
+				return names, err
 			}
 		}
+	}
+	p, err := ratios(lines)
+	if err != nil {
+		return names, fmt.Errorf("ratios: %w", err)
+	}
+	return save(p, filepath.Join(dir, "versus-ratios"), names)
+}
+
+// save writes a chart in both forms, if there is one, and adds the files to names.
+func save(p *plot.Plot, stem string, names []string) ([]string, error) {
+	if p == nil {
+		return names, nil // nothing to show
+	}
+	for _, form := range []string{".svg", ".png"} {
+		if err := p.Save(width, height, stem+form); err != nil {
+			return names, err
+		}
+		names = append(names, stem+form)
 	}
 	return names, nil
 }
@@ -107,7 +118,7 @@ func profiles(lines []results.Line) map[string]map[string][]point {
 func axes(title, x, y string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
-	p.Legend.Top = true
+	p.Legend.Top, p.Legend.Padding = true, vg.Points(2)
 	p.Add(plotter.NewGrid())
 	return p
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,5 +98,41 @@ func TestLinesWithoutFiguresGiveNoChart(t *testing.T) {
 	}
 	if _, err := draw([]results.Line{{Kind: results.KindRun, Row: "x", Level: "engine", Histogram: "?", Values: results.Values{"MB_s": 1}}}, t.TempDir()); err == nil {
 		t.Error("a broken histogram is drawn")
+	}
+}
+
+func TestAComparisonIsDrawnAsRatios(t *testing.T) {
+	var all []results.Line
+	for round := 1; round <= 2; round++ {
+		for i, row := range []string{"P1a", "P2", "P9"} {
+			for _, broker := range []string{"kafka", "zurau"} {
+				v := results.Values{"rss_MB": 900}
+				if broker == "zurau" {
+					v["rss_MB"] = 30
+				}
+				v[[]string{"MB_s", "req_s", "killed_s"}[i]] = 2 * v["rss_MB"]
+				all = append(all, results.Line{Kind: results.KindRun, Phase: results.PhaseResult, Row: row, Broker: broker, Round: round, Values: v})
+			}
+		}
+	}
+	names, err := draw(all, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(names, func(n string) bool { return filepath.Base(n) == "versus-ratios.svg" })
+	if i < 0 {
+		t.Fatalf("%q", names)
+	}
+	svg, err := os.ReadFile(names[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"P1a", "P9", "throughput", "memory", "0.1x", "latency"} {
+		if !strings.Contains(string(svg), ">"+want+"<") {
+			t.Errorf("the chart has no %q", want)
+		}
+	}
+	if r := ratioOf(map[int]map[string]results.Values{1: {"zurau": {"a": 1}}}, []string{"a"}); r != 0 {
+		t.Errorf("a ratio of %v to nothing", r)
 	}
 }

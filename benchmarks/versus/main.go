@@ -34,6 +34,7 @@ type options struct {
 	shared   string
 	zurau    string
 	results  string
+	plots    string
 }
 
 func main() {
@@ -64,6 +65,7 @@ func run(args []string) error {
 	f := flag.NewFlagSet("versus "+args[0], flag.ContinueOnError)
 	f.SetOutput(io.Discard) // errors are main's to print
 	f.BoolVar(&o.markdown, "markdown", false, "print the tables as Markdown, for BENCHMARKS.md")
+	f.StringVar(&o.plots, "plots", "", "draw the results as well, as SVG and PNG in this folder (BENCHMARKS.md has benchmarks/plots)")
 	f.BoolVar(&o.check, "check", false, "exit 1 when a floor is missed or a row failed (after --quick: when a row failed)")
 	switch args[0] {
 	case "kafka":
@@ -122,29 +124,57 @@ func (o *options) kafka(rest []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	lines, err := o.compare(untilOrphaned(ctx), chosen)
+	lines, name, err := o.compare(untilOrphaned(ctx), chosen)
 	if len(lines) > 0 {
-		err = errors.Join(err, o.print(lines, chosen))
+		err = errors.Join(err, o.print(lines, chosen), o.draw([]string{name}))
 	}
 	return err
 }
 
-// compare runs the rows and returns their lines, as far as it came.
-func (o *options) compare(ctx context.Context, chosen []*row) (lines []results.Line, err error) {
+// compare runs the rows and returns their lines, as far as it came, and the file that has them.
+func (o *options) compare(ctx context.Context, chosen []*row) (lines []results.Line, name string, err error) {
 	t, err := prepare(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, t.remove()) }()
 	j, err := o.journal(t.root)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, j.File.Close()) }()
 	progress("results go to %s", j.File.Name())
 	c := &comparison{options: o, tools: t, journal: j, rows: chosen, writeBack: syscall.Sync}
 	err = c.run(ctx)
-	return j.Lines, err
+	return j.Lines, j.File.Name(), err
+}
+
+// draw has the program of benchmarks/charts, a module of its own, draw files of results, where that is wanted.
+func (o *options) draw(files []string) error {
+	if o.plots == "" {
+		return nil
+	}
+	root, err := repository()
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(o.plots)
+	if err != nil {
+		return err
+	}
+	args := []string{"run", "-mod=mod", ".", "-out", dir}
+	for _, name := range files {
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return err
+		}
+		args = append(args, abs)
+	}
+	drawn, err := output(context.Background(), filepath.Join(root, "benchmarks", "charts"), "go", args...)
+	if err == nil {
+		progress("drawn: %s", strings.Join(strings.Fields(drawn), ", "))
+	}
+	return err
 }
 
 // journal opens the file of this run's lines.
@@ -175,7 +205,7 @@ func (o *options) report(files []string) error {
 		}
 		lines = append(lines, more...)
 	}
-	return o.print(lines, rows)
+	return errors.Join(o.print(lines, rows), o.draw(files))
 }
 
 // print writes the tables, and returns an error where --check asks for more than was reached.
