@@ -196,6 +196,9 @@ func (l *Log) account(info *record.Info, batch record.Batch, cfg *Config) {
 		l.noteProducer(info, batch, last)
 	}
 	l.mu.end = last + 1
+	if l.mu.epochAhead {
+		l.mu.epochAhead, l.mu.epochsNew = false, true
+	}
 }
 
 // rollIfNeeded makes a new active segment where the present one must not take p, by Kafka's rules.

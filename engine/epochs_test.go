@@ -3,6 +3,7 @@ package engine
 import (
 	"testing"
 
+	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
 )
 
@@ -45,6 +46,60 @@ func TestLeaderEpochsOutliveKillsWithoutACheckpoint(t *testing.T) {
 				t.Fatalf("after kill %d the record at %d is of epoch %d", epoch, want, got)
 			}
 		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every start of a broker begins an epoch in each of its logs. Ten thousand files that say so would be written at its stop, for
+// epochs in which nothing was appended.
+func TestAnEpochWithoutRecordsIsInNoFile(t *testing.T) {
+	disk := fs.NewCrash(1)
+	opt := Options{Dir: "/d", FS: disk, CheckpointInterval: -1, RetentionInterval: -1}
+	e := open(t, opt)
+	l, err := e.Create(Name{"t", 0}, [16]byte{1}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendIn(t, l, 0)
+	again := func() {
+		t.Helper()
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		e = open(t, opt)
+		l, _ = e.Log(Name{"t", 0})
+		if r := e.Recovery(); r.States[EpochsAhead] > 0 || !r.Clean {
+			t.Fatalf("start: %+v", r)
+		}
+	}
+	inFile := func() []checkpoint.Epoch {
+		t.Helper()
+		epochs, err := checkpoint.ReadLeaderEpochs(disk, l.Dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return epochs.Entries()
+	}
+	again()
+	l.AssignEpoch(7)
+	if got := l.LatestEpoch(); got != 7 {
+		t.Fatalf("the latest epoch is %d", got)
+	}
+	before := disk.Counts().Renames
+	again()
+	if got := inFile(); len(got) != 1 {
+		t.Fatalf("epochs %v are in the file, and nothing was appended in the last one", got)
+	}
+	if n := disk.Counts().Renames - before; n != 1 {
+		t.Errorf("%d files were replaced, and the mark of an orderly stop is all there is to say", n)
+	}
+	l.AssignEpoch(8)
+	appendIn(t, l, 8)
+	again()
+	if got := inFile(); len(got) != 2 || got[1] != (checkpoint.Epoch{Epoch: 8, StartOffset: 1}) {
+		t.Fatalf("epochs %v are in the file", got)
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)

@@ -54,20 +54,21 @@ type Log struct {
 	// mu guards the append side. It is held for a copy of the batches at most, never for a disk, but by Truncate.
 	mu struct {
 		sync.Mutex
-		idle      *sync.Cond // broadcast after each turn of a writer with the log
-		active    *segment.Segment
-		created   time.Time // of the active segment, for rolls of records without time
-		end       int64     // log end offset
-		producers *producer.State
-		epochs    *checkpoint.LeaderEpochs
-		epochsNew bool // since they were last in their file
-		pending   []*run
-		busy      bool // a writer has the log, or it is in a writer's queue
-		kicked    bool // the last staged run is to be written as it is
-		serial    uint64
-		class     int  // of the next slot of the stage
-		parked    bool // the direct writer has it, and waits for zeros alone
-		deleted   bool
+		idle       *sync.Cond // broadcast after each turn of a writer with the log
+		active     *segment.Segment
+		created    time.Time // of the active segment, for rolls of records without time
+		end        int64     // log end offset
+		producers  *producer.State
+		epochs     *checkpoint.LeaderEpochs
+		epochsNew  bool // since they were last in their file
+		epochAhead bool // the latest one has no records yet, and is in no file
+		pending    []*run
+		busy       bool // a writer has the log, or it is in a writer's queue
+		kicked     bool // the last staged run is to be written as it is
+		serial     uint64
+		class      int  // of the next slot of the stage
+		parked     bool // the direct writer has it, and waits for zeros alone
+		deleted    bool
 	}
 
 	// w is owned by the writer that has the log (mu.busy), and by nobody else.

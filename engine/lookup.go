@@ -251,11 +251,12 @@ func (l *Log) LatestEpoch() int32 {
 	return -1
 }
 
-// AssignEpoch says that a leader of that epoch appends from here on.
+// AssignEpoch says that a leader of that epoch appends from here on. Nothing is on disk before it does: every start of a broker
+// begins an epoch in each of its logs.
 func (l *Log) AssignEpoch(epoch int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e, ok := l.mu.epochs.Latest(); !ok || e.Epoch < epoch {
-		l.mu.epochsNew = l.mu.epochs.Assign(epoch, l.mu.end) || l.mu.epochsNew
+		l.mu.epochAhead = l.mu.epochs.Assign(epoch, l.mu.end) || l.mu.epochAhead
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zurau/zurau/engine/checkpoint"
@@ -172,6 +173,8 @@ func (e *Engine) openLogs(names []Name, clean bool) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var first error
+	var ready atomic.Int64
+	defer e.tellProgress(&ready, len(names))()
 	next := make(chan Name)
 	for range min(e.opt.RecoveryWorkers, len(names)) {
 		wg.Add(1)
@@ -179,6 +182,7 @@ func (e *Engine) openLogs(names []Name, clean bool) error {
 			defer wg.Done()
 			for n := range next {
 				l, done, err := e.openLog(n, clean)
+				ready.Add(1)
 				mu.Lock()
 				if err != nil && first == nil {
 					first = fmt.Errorf("open %s: %w", n, err)

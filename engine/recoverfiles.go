@@ -11,16 +11,19 @@ import (
 
 // list finds the segments and snapshots, and clears away what work that was cut off has left.
 func (r *recovering) list() error {
-	if err := r.finishSwaps(); err != nil {
-		return err
-	}
-	entries, err := r.e.fs.ReadDir(r.dir)
+	names, err := r.folder()
 	if err != nil {
 		return err
 	}
+	if swapped, err := r.finishSwaps(names); err != nil {
+		return err
+	} else if swapped {
+		if names, err = r.folder(); err != nil {
+			return err
+		}
+	}
 	var torn []string
-	for _, entry := range entries {
-		name := entry.Name()
+	for _, name := range names {
 		if state := leftover(name); state != "" {
 			if err := r.removeLeft(state, name); err != nil {
 				return err
@@ -39,7 +42,10 @@ func (r *recovering) list() error {
 			r.sizes[base] = info.Size()
 		case kind == segment.SnapshotSuffix:
 			r.snaps = append(r.snaps, base)
+		case kind == segment.IndexSuffix, kind == segment.TimeSuffix:
+			r.indexes = append(r.indexes, name)
 		case kind == segment.TxnSuffix:
+			r.indexes = append(r.indexes, name)
 			r.txns = append(r.txns, base)
 		case strings.Contains(kind, tornSuffix), strings.Contains(kind, stagedSuffix):
 			torn = append(torn, name)
@@ -48,6 +54,16 @@ func (r *recovering) list() error {
 	sort.Slice(r.files, func(i, j int) bool { return r.files[i] < r.files[j] })
 	sort.Slice(r.snaps, func(i, j int) bool { return r.snaps[i] < r.snaps[j] })
 	return r.removeOldTorn(torn)
+}
+
+// folder lists the files of the log's folder.
+func (r *recovering) folder() ([]string, error) {
+	entries, err := r.e.fs.ReadDir(r.dir)
+	names := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names, err
 }
 
 // leftover returns the state of a file that is to be removed by its name alone, or "".
@@ -82,19 +98,12 @@ func (r *recovering) removeOldTorn(torn []string) error {
 
 // removeOrphans removes indexes without a log file: one of the same base offset, made later, would take them for its own.
 func (r *recovering) removeOrphans() error {
-	entries, err := r.e.fs.ReadDir(r.dir)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		base, kind, ok := splitName(entry.Name())
-		if !ok || kind != segment.IndexSuffix && kind != segment.TimeSuffix && kind != segment.TxnSuffix {
-			continue
-		}
+	for _, name := range r.indexes {
+		base, _, _ := splitName(name)
 		if _, ok := r.sizes[base]; ok {
 			continue
 		}
-		if err := r.removeLeft(IndexOrphan, entry.Name()); err != nil {
+		if err := r.removeLeft(IndexOrphan, name); err != nil {
 			return err
 		}
 		r.changed = true

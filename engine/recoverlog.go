@@ -60,12 +60,13 @@ type recovering struct {
 	staged  []stagedRun // ascending
 	files   []int64
 	sizes   map[int64]int64
-	snaps   []int64 // offsets of producer snapshots
-	txns    []int64 // base offsets of transaction indexes
-	marked  bool    // a control batch was scanned
-	next    int64   // offset after the last good record so far
-	from    int64   // offset at which the scan began; next where nothing was scanned
-	changed bool    // names in the folder were made, replaced or removed
+	snaps   []int64  // offsets of producer snapshots
+	indexes []string // file names of indexes of all kinds
+	txns    []int64  // base offsets of transaction indexes
+	marked  bool     // a control batch was scanned
+	next    int64    // offset after the last good record so far
+	from    int64    // offset at which the scan began; next where nothing was scanned
+	changed bool     // names in the folder were made, replaced or removed
 	done    Recovery
 }
 

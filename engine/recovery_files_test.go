@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/segment"
 )
@@ -44,10 +45,16 @@ func TestATimeIndexThatLostItsEndStillAnswers(t *testing.T) {
 // A leader begins its epoch where the log ends, before it appends: Kafka writes that down for empty logs, too.
 func TestAnEpochThatBeginsAtTheEndIsNoTraceOfACrash(t *testing.T) {
 	b := newBench(t)
-	l, none := b.create("t", Config{}), b.create("none", Config{})
+	l := b.create("t", Config{})
 	b.fill(l, 5)
-	l.AssignEpoch(3)
-	none.AssignEpoch(3)
+	b.stop()
+	epochs := new(checkpoint.LeaderEpochs)
+	epochs.Assign(0, 0)
+	epochs.Assign(3, 5)
+	if err := epochs.Write(b.disk, l.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	b.open()
 	for _, again := range []func(){b.restart, func() { b.killed(func(*fs.Crash) {}) }} {
 		again()
 		if n := b.e.Recovery().States[EpochsAhead]; n != 0 {

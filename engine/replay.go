@@ -32,8 +32,8 @@ func (r *recovering) loadEpochs(segs []*segment.Segment) error {
 	case r.clean:
 		from = r.next
 	}
-	// An epoch that starts at the end stays: a leader that has not appended yet begins one there, this broker as well as Kafka, and
-	// the next one's must be greater.
+	// An epoch that starts at the end stays: a leader that has not appended yet begins one there, and Kafka writes that down. The
+	// next one's must be greater.
 	if epochs.TruncateFromEnd(r.next + 1) {
 		r.meet(EpochsAhead, "end", r.next)
 	}

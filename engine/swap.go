@@ -18,16 +18,12 @@ import (
 // the .swap files are all there is.
 const swapSuffix = ".swap"
 
-// finishSwaps completes what Kafka's cleaner was at when it was killed, as Kafka does.
-func (r *recovering) finishSwaps() error {
-	entries, err := r.e.fs.ReadDir(r.dir)
-	if err != nil {
-		return err
-	}
+// finishSwaps completes what Kafka's cleaner was at when it was killed, as Kafka does. It reports whether it has changed which
+// files there are.
+func (r *recovering) finishSwaps(names []string) (swapped bool, err error) {
 	var swaps, others []string
 	cleaned := int64(math.MaxInt64)
-	for _, entry := range entries {
-		name := entry.Name()
+	for _, name := range names {
 		base, _, ok := splitName(name)
 		switch {
 		case !ok:
@@ -40,9 +36,9 @@ func (r *recovering) finishSwaps() error {
 		}
 	}
 	if len(swaps) == 0 {
-		return nil
+		return false, nil
 	}
-	return r.swap(swaps, others, cleaned)
+	return true, r.swap(swaps, others, cleaned)
 }
 
 func (r *recovering) swap(swaps, others []string, cleaned int64) error {

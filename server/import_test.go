@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/checkpoint"
+	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/tests/inprocess"
@@ -257,8 +259,11 @@ func TestLeaderEpochsGoOnFromThoseOfALaterLeader(t *testing.T) {
 	done := make(chan engine.Appended, 1)
 	l.Append(p, 40, func(a engine.Appended) { done <- a })
 	must(t, (<-done).Err)
-	l.AssignEpoch(50) // a start that nothing was appended in: clients know its epoch all the same
 	must(t, e.Close())
+	epochs, err := checkpoint.ReadLeaderEpochs(fs.OS(), l.Dir())
+	must(t, err)
+	epochs.Assign(50, 2) // a start of Kafka's that nothing was appended in: clients know its epoch all the same
+	must(t, epochs.Write(fs.OS(), l.Dir()))
 	for restart := range int32(2) {
 		b = start(t, dir)
 		c := b.dial()
