@@ -204,7 +204,7 @@ func (e *Engine) writeCheckpoints() error {
 	return e.failIfFinal(e.replaceCheckpoints(points, starts))
 }
 
-// replaceCheckpoints writes the files that have changed. Our own comes first: see readPoints.
+// replaceCheckpoints writes the files that have changed. Our own comes before Kafka's: see readPoints.
 func (e *Engine) replaceCheckpoints(points map[Name]point, starts map[Name]int64) error {
 	if !maps.Equal(starts, e.checkpoints.starts) {
 		if err := e.writeOffsets(checkpoint.LogStarts, starts); err != nil {
@@ -219,6 +219,10 @@ func (e *Engine) replaceCheckpoints(points map[Name]point, starts map[Name]int64
 	for n, p := range points {
 		offsets[n] = p.offset
 	}
+	// First, since the next start writes it only where the recovery points have changed.
+	if err := e.writeOffsets(checkpoint.HighWatermarks, offsets); err != nil {
+		return err
+	}
 	if err := e.writePoints(points); err != nil {
 		return err
 	}
@@ -226,7 +230,7 @@ func (e *Engine) replaceCheckpoints(points map[Name]point, starts map[Name]int64
 		return err
 	}
 	e.checkpoints.points = points
-	return e.writeOffsets(checkpoint.HighWatermarks, offsets)
+	return nil
 }
 
 func (e *Engine) writeOffsets(file string, offsets map[Name]int64) error {

@@ -74,7 +74,15 @@ func (l *Log) deleteFolder() error {
 		}
 		l.w.gone.Store(true)
 	}
-	return l.e.writeCheckpoints()
+	if err := l.e.writeCheckpoints(); err != nil {
+		return err
+	}
+	// Not before: of a log that checkpoints know, a start after a crash has to find what became of it.
+	if dir := l.trash; dir != "" {
+		l.trash = ""
+		l.e.removeLater(l.config.Load().DeleteDelay, removal{dir: dir})
+	}
+	return nil
 }
 
 func (l *Log) renameFolder() error {
@@ -96,7 +104,7 @@ func (l *Log) renameFolder() error {
 		l.e.log.Warn("set a log aside", "partition", l.name, "folder", gone)
 		return nil
 	}
-	l.e.removeLater(l.config.Load().DeleteDelay, removal{dir: gone})
+	l.trash = gone
 	return nil
 }
 

@@ -142,3 +142,48 @@ func TestAppendsThatWaitAreDoneOrRefusedByADelete(t *testing.T) {
 	}
 	must(t, b.e.Err())
 }
+
+// A folder that is gone while the checkpoints know its log would be taken for one that somebody has lost.
+func TestADeletionThatACrashCutsOffIsNotTakenForALostFolder(t *testing.T) {
+	sound := func(disk *fs.Crash, o Options, when string) {
+		o.FS = disk
+		e := open(t, o)
+		if n := e.Recovery().States[FolderMissing]; n > 0 {
+			t.Errorf("%s: a lost folder is told of", when)
+		}
+		must(t, e.Close())
+	}
+	b := newBench(t)
+	b.fill(b.create("t", small()), 10)
+	must(t, b.e.Checkpoint())
+	var cuts []*fs.Crash
+	b.disk.SetHook(func(op fs.Op, _ string, _ int) error {
+		if op.Changes() {
+			cuts = append(cuts, b.disk.Clone(fs.DropUnflushed), b.disk.Clone(fs.KeepAll))
+		}
+		return nil
+	})
+	must(t, b.e.Delete(Name{"t", 0}))
+	b.disk.SetHook(nil)
+	for i, disk := range cuts {
+		o := b.opt
+		o.FS = disk
+		call := 0
+		disk.SetHook(func(op fs.Op, name string, _ int) error { // and another one in the start behind it
+			if op.Changes() {
+				call++
+				sound(disk.Clone(fs.KeepAll), b.opt, fmt.Sprintf("cut %d, then call %d of the start, %v %s", i, call, op, name))
+			}
+			return nil
+		})
+		e := open(t, o)
+		disk.SetHook(nil)
+		if n := e.Recovery().States[FolderMissing]; n > 0 {
+			t.Errorf("cut %d: a lost folder is told of", i)
+		}
+		must(t, e.Close())
+	}
+	if len(cuts) < 10 {
+		t.Errorf("%d cuts", len(cuts))
+	}
+}

@@ -80,6 +80,7 @@ type Log struct {
 	flushing, settling sync.Mutex
 	settled            atomic.Pointer[point] // recovery point: everything that a recovery from there needs is durable
 	stored             atomic.Int64          // offset of the newest producer snapshot, -1 before any
+	trash              string                // the folder of a deleted log, until it is left to be removed; under settling
 }
 
 // A mark is an offset at which a batch ends, and where that is in a file.

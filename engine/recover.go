@@ -56,7 +56,7 @@ func (e *Engine) recover() error {
 		}
 		defer e.closeStagedFile()
 	}
-	names, err := e.folders()
+	names, deleted, err := e.folders()
 	if err != nil {
 		return err
 	}
@@ -70,6 +70,11 @@ func (e *Engine) recover() error {
 	}
 	if err := e.settleRecovered(clean); err != nil {
 		return err
+	}
+	for _, folder := range deleted { // the checkpoints have forgotten them
+		if err := e.removeFolder(folder); err != nil {
+			return err
+		}
 	}
 	e.recovered.Logs = len(names)
 	e.recovered.Duration = time.Since(began)
@@ -124,13 +129,12 @@ func (e *Engine) readOffsets(file string) (map[Name]int64, error) {
 
 const deleteSuffix = "-delete"
 
-// folders lists the logs' folders, and removes what an interrupted deletion left.
-func (e *Engine) folders() ([]Name, error) {
+// folders lists the logs' folders, and those that an interrupted deletion left.
+func (e *Engine) folders() (names []Name, deleted []string, err error) {
 	entries, err := e.fs.ReadDir(e.opt.Dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var names []Name
 	var aside []string
 	for _, entry := range entries {
 		if !entry.IsDir() {
@@ -141,16 +145,14 @@ func (e *Engine) folders() ([]Name, error) {
 		}
 		if strings.HasSuffix(entry.Name(), deleteSuffix) {
 			e.meet(DeletedFolderLeft, "folder", entry.Name())
-			if err := e.removeFolder(filepath.Join(e.opt.Dir, entry.Name())); err != nil {
-				return nil, err
-			}
+			deleted = append(deleted, filepath.Join(e.opt.Dir, entry.Name()))
 			continue
 		}
 		if n, ok := ParseName(entry.Name()); ok {
 			names = append(names, n)
 		}
 	}
-	return names, e.compareCheckpoints(names, aside)
+	return names, deleted, e.compareCheckpoints(names, aside)
 }
 
 // metadataTopic is the folder of Kafka's own metadata log, which is not ours to touch.
