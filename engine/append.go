@@ -46,8 +46,8 @@ func (l *Log) ended(a Appended, ended bool, err error, done func(Appended)) {
 		a = Appended{BaseOffset: -1, LastOffset: -1, LogAppendTimeMs: -1, LogStartOffset: a.LogStartOffset, Err: err}
 	}
 	done(a)
-	if err == nil && !a.Duplicate && l.e.opt.OnAdvance != nil {
-		l.e.opt.OnAdvance(l)
+	if err == nil && !a.Duplicate {
+		l.advanced()
 	}
 }
 

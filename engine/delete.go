@@ -135,6 +135,7 @@ func (l *Log) drain() {
 // closeFiles closes the descriptors of all segments, and says why to reads that come later.
 func (l *Log) closeFiles(why error) (err error) {
 	l.w.closed.Store(&why)
+	l.followers.wake()
 	segs := *l.view.Load()
 	for _, s := range segs {
 		if l.e.failed() == nil {

@@ -14,6 +14,7 @@
 //	l.Append(p, leaderEpoch, func(a engine.Appended) { ... })
 //	r, err := l.Read(offset, maxBytes, true)        // a range of a file, for sendfile; r.Bytes() for memory
 //	r.Release()
+//	for r, err := range l.Follow(ctx, offset) { ... } // committed records, waiting for more until ctx is done
 //	e.Close()
 //
 // The examples are whole programs: append and read, follow a log, crash and recover.
@@ -114,6 +115,7 @@
 // All methods may be called from anywhere, at any time. These never wait for a disk: Append, ReadNoWait, SetConfig,
 // ReadCommittedNoWait, DeleteRecordsTo and whatever returns an offset or an error. Wait for a disk: Open, Close, Delete, Flush,
 // Truncate, Retain, Checkpoint, Read, ReadCommitted, AbortedTransactions and the look-ups by time (never on an event loop).
+// Follow and Wait also wait for what is to come, for as long as their context lets them; Close ends them.
 //
 // Callbacks (done of Append, OnAdvance, Ready) run on goroutines that others wait for: they hand over and return. They may
 // call Append and what returns an offset. done and OnAdvance are called inside Append where it is refused or staged, so a

@@ -54,6 +54,7 @@ type Engine struct {
 	ready              ready
 
 	failure   atomic.Pointer[error]
+	broken    waiters // for a failure
 	closed    atomic.Bool
 	life      sync.RWMutex // read-locked by what uses the files beside the writers, locked by Close
 	syncBy    atomic.Int32 // SyncMethod in force
@@ -240,6 +241,7 @@ func (e *Engine) fail(err error) {
 	if !e.failure.CompareAndSwap(nil, &err) {
 		return
 	}
+	e.broken.wake()
 	e.log.Error("log directory goes offline", "dir", e.opt.Dir, "error", err)
 	if e.opt.OnFailure != nil {
 		go e.opt.OnFailure(err) // whoever failed may hold locks

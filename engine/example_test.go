@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"os"
@@ -93,20 +94,14 @@ func Example() {
 	// <nil>
 }
 
-// Follow a log: OnAdvance says that there is more, and must not block.
-func Example_tail() {
+// Follow a log: the loop waits at its end for what is appended, and is over when the context is.
+func ExampleLog_Follow() {
 	dir, err := os.MkdirTemp("", "logs")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	more := make(chan struct{}, 1) // one token is enough: the reader reads to the end
-	e, err := engine.Open(engine.Options{Dir: dir, OnAdvance: func(*engine.Log) {
-		select {
-		case more <- struct{}{}:
-		default:
-		}
-	}})
+	e, err := engine.Open(engine.Options{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -120,10 +115,16 @@ func Example_tail() {
 			appendAndWait(l, fmt.Sprint("order ", i))
 		}
 	}()
-	for at := int64(0); at < 5; {
-		<-more
-		for at < l.HighWatermark() {
-			at = printFrom(l, at)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for r, err := range l.Follow(ctx, 0) {
+		if err != nil {
+			fmt.Println("the end:", err)
+			break
+		}
+		fmt.Println(r.Offset, string(r.Value))
+		if r.Offset == 4 {
+			cancel() // as a client does that hangs up
 		}
 	}
 	// Output:
@@ -132,6 +133,7 @@ func Example_tail() {
 	// 2 order 2
 	// 3 order 3
 	// 4 order 4
+	// the end: context canceled
 }
 
 // Crash and recover, on a disk in memory that forgets what was not flushed.

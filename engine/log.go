@@ -74,7 +74,8 @@ type Log struct {
 	// w is owned by the writer that has the log (mu.busy), and by nobody else.
 	w writing
 
-	tail tailReads
+	tail      tailReads
+	followers waiters // for the high watermark to move, or for the end
 
 	// flushing serialises flushes, settling what a checkpoint writes: neither guards anything that an append needs.
 	flushing, settling sync.Mutex

@@ -204,6 +204,7 @@ func (l *Log) endAt(segs []*segment.Segment, last *segment.Segment, next int64) 
 	l.written.Store(m)
 	l.flushed.Store(m)
 	l.start.Store(min(l.start.Load(), next))
+	defer l.followers.wake() // those behind the end are out of range now
 	l.mu.epochsNew = l.mu.epochs.TruncateFromEnd(next) || l.mu.epochsNew
 	l.mu.producers.Reset()
 	l.stored.Store(-1)

@@ -262,7 +262,7 @@ func (l *Log) acknowledge(taken []*run) {
 		l.e.release(int64(len(r.buf)))
 		l.e.recycle(r)
 	}
-	if waited > 0 && err == nil && l.e.opt.OnAdvance != nil {
-		l.e.opt.OnAdvance(l)
+	if waited > 0 && err == nil {
+		l.advanced()
 	}
 }
