@@ -35,10 +35,10 @@ step_bench() {
 # The stores that the engine is compared with are a module of their own. Compiling them takes minutes once.
 step_embedded() { apart benchmarks/versus/embedded; }
 
-# apart DIR: vets and tests a module of its own. It has a copy of its go.mod, which a change of the main module's may make incomplete.
+# apart DIR [ARGS...]: vets and tests a module of its own. It has a copy of its go.mod, which a change of the main module's may make incomplete.
 apart() {
   cp "$1/go.mod" "$tmp/apart.mod"
   cp "$1/go.sum" "$tmp/apart.sum"
   mods=(-modfile="$tmp/apart.mod" -mod=mod)
-  (cd "$1" && go vet "${mods[@]}" ./... && go test "${mods[@]}" ./...)
+  (cd "$1" && go vet "${mods[@]}" ./... && go test "${mods[@]}" "${@:2}" ./...)
 }

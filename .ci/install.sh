@@ -9,6 +9,8 @@ step_install() {
   missing gcc gcc
   missing gcc libc6-dev # the race detector is C
   missing diff diffutils
+  missing mkfs.ext4 e2fsprogs
+  missing mkfs.xfs xfsprogs
   python3 -c 'import venv, ensurepip' 2>/dev/null || packages+=(python3 python3-venv)
   if [ -e "$shared/oracle/kafka" ]; then
     missing java default-jdk-headless
