@@ -94,7 +94,7 @@ func Open(opt Options) (*Engine, error) {
 	}
 	lock, err := e.fs.Lock(filepath.Join(opt.Dir, lockName))
 	if errors.Is(err, fs.ErrLocked) {
-		return nil, fmt.Errorf("log directory %s is in use: %w", opt.Dir, err)
+		return nil, fmt.Errorf("log directory %s: %w; expected a directory that nobody else uses", opt.Dir, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("log directory %s: %w", opt.Dir, err)
@@ -132,6 +132,7 @@ func (o Options) filled() Options {
 	o.StageBytes = orDefault(o.StageBytes, 64<<20)
 	o.MemoryBytes = orDefault(o.MemoryBytes, 256<<20)
 	o.ReserveBytes = orDefault(o.ReserveBytes, 256<<20)
+	o.SpaceSharers = orDefault(o.SpaceSharers, 1)
 	o.ZeroAheadBytes = orDefault(o.ZeroAheadBytes, 1<<30)
 	o.CheckpointInterval = orDefault(o.CheckpointInterval, 5*time.Second)
 	o.CheckpointBytes = orDefault(o.CheckpointBytes, 64<<20)

@@ -47,6 +47,38 @@ func TestAFullDiskRefusesAppendsAndNothingElse(t *testing.T) {
 	b.whole(b.log("t"), b.log("t").LogStartOffset(), end)
 }
 
+// Each engine takes off what it appends itself; what the other has taken since the last look it does not know.
+func TestEnginesOnOneFileSystemShareItsRoom(t *testing.T) {
+	const reserve, room = 4 << 20, 2 << 20
+	disk := crashDisk(1)
+	disk.SetCapacity(reserve + room)
+	var logs []*Log
+	for _, dir := range []string{"/data/a", "/data/b"} {
+		opt := crashOptions(disk, ways[0])
+		opt.Dir, opt.ReserveBytes, opt.SpaceSharers, opt.StageBytes, opt.CheckpointBytes = dir, reserve, 2, -1, 0
+		e := open(t, opt)
+		t.Cleanup(func() { must(t, e.Close()) })
+		l, err := e.Create(Name{"t", 0}, [16]byte{1}, Config{})
+		must(t, err)
+		logs = append(logs, l)
+	}
+	for _, l := range logs {
+		var last Appended
+		for last.Err == nil {
+			last = appendOne(l, batchOf(batchID(l.LogEndOffset()), 1, 10_000, testNow, -1, 0))
+		}
+		wantErr(t, "append to a full disk", last.Err, ErrNoSpace)
+	}
+	free, err := disk.Free("/data")
+	must(t, err)
+	if small := int64(64 << 10); free < reserve-small { // indexes are made from the reserve
+		t.Errorf("%d bytes are free, and %d were to be left", free, reserve)
+	}
+	if both := logs[0].Size() + logs[1].Size(); both < room/2 {
+		t.Errorf("both took %d bytes of %d", both, room)
+	}
+}
+
 func TestMemoryIsBoundedAndReadyCallsWhenThereIsRoom(t *testing.T) {
 	b := newBench(t)
 	b.stop()

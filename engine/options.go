@@ -58,6 +58,10 @@ type Options struct {
 	// ErrNoSpace before it is used. 0 is 256 MiB.
 	ReserveBytes int64
 
+	// SpaceSharers is how many engines have their directories on the same file system: each takes its part of the room, so that together
+	// they leave the reserve, although none knows what the others have taken since it looked. 0 is one.
+	SpaceSharers int
+
 	// ZeroAheadBytes bounds the zeros that are laid ahead of the logs of small sync commits, over all logs (they are on
 	// the disk, not in memory); 0 is 1 GiB, negative lays none.
 	ZeroAheadBytes int64

@@ -89,8 +89,12 @@ func (s *space) measure(e *Engine) {
 		e.log.Warn("free space is not known", "dir", e.opt.Dir, "error", err)
 		return
 	}
-	s.left.Store(free - e.opt.ReserveBytes - e.waiting.Load())
+	s.left.Store((free-e.opt.ReserveBytes)/int64(e.opt.SpaceSharers) - e.waiting.Load())
 }
+
+// Room returns how many bytes appends may still take before they are refused with ErrNoSpace; it may be negative. It is measured each
+// second, and does not ask the file system.
+func (e *Engine) Room() int64 { return e.space.left.Load() }
 
 // reserve makes room for n bytes of an append, in memory and on the disk, before it gets its offsets.
 func (e *Engine) reserve(n int64) error {
