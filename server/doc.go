@@ -9,10 +9,23 @@
 //
 //	api        one file for each Kafka API, its key first
 //	wire       frames to requests, in order for each connection
+//	logdir     the log directories, an engine each
 //	partition  the partitions of this broker, as the metadata image says
 //	offsets    __consumer_offsets: where groups keep what must last
 //	group      the coordinator of classic groups
 //	config     the table of Kafka's keys, and server.properties
+//
+// # Log directories
+//
+// Each directory has an engine, an id in meta.properties, and a mark (zurau-directory) that it was used. One of them has the metadata: where it is
+// found, else metadata.log.dir, else the first. What a directory is at a start, and what happens:
+//
+//	cannot be read, locked or recovered (an error of the file system)    offline: its partitions have no leader; the others go on
+//	the same, of the metadata's directory or at the very first start     refused
+//	in use; of another node, cluster; a copy; given twice                refused
+//	two folders of one partition                                         refused
+//	new, or empty                                                        taken, with an id of its own
+//	fails while the broker runs                                          offline until the next start; Done where it has the metadata
 //
 // # The first start on a directory
 //
@@ -24,6 +37,7 @@
 //	                                   or of a newer Kafka
 //	none             none              missing               none      a new cluster
 //
+// zurau-directory and folders are looked for in all directories, Kafka's metadata where metadata.log.dir says or in any.
 // The import is one entry of the metadata's log: a kill leaves all of it or nothing. At every start leader epochs go on from
 // those in the logs, and folders that Kafka has set aside are taken back: it may have had the directory in between.
 //

@@ -40,7 +40,11 @@ func (s *Server) reconfigure() {
 	layers := s.broker.Layers()
 	limits, names := connectionLimits(layers)
 	s.net.SetLimits(limits)
-	s.engine.SetProducerIDExpiration(time.Duration(layers.Int("producer.id.expiration.ms")) * time.Millisecond)
+	for _, d := range s.dirs.All() {
+		if e := d.Engine(); e != nil {
+			e.SetProducerIDExpiration(time.Duration(layers.Int("producer.id.expiration.ms")) * time.Millisecond)
+		}
+	}
 	s.dynamic.generation++
 	if len(names) > 0 {
 		generation := s.dynamic.generation

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/server/logdir"
 )
 
 // An ending is why a broker ends, for those who wait for that. The first reason counts.
@@ -22,9 +24,9 @@ func (e *ending) because(err error) {
 	})
 }
 
-// Done is closed when the broker cannot go on, and by Close. It cannot go on when its log directory has failed, which is a
+// Done is closed when the broker cannot go on, and by Close. It cannot go on when the log directory with the metadata has failed, which is a
 // write or a flush of a log or of the metadata that failed: the first is final. Err says why. Nothing is taken then; what is
-// flushed is served until Close, which is for whoever started the broker to call.
+// flushed is served until Close, which is for whoever started the broker to call. Without another directory it goes on.
 func (s *Server) Done() <-chan struct{} { return s.ending.done }
 
 // Err returns why the broker cannot go on. It is nil while it can, and after a Close that had no such reason.
@@ -37,33 +39,64 @@ func (s *Server) Err() error {
 	}
 }
 
-// directoryFailed is called once, by the engine. A broker has one directory, so that none is left.
-func (s *Server) directoryFailed(err error) {
-	s.log.Error("the log directory has failed: nothing is acknowledged any more, and the broker is to stop",
-		"dir", s.dir, "error", err, "do", "look for the cause (dmesg, df, ulimit -a), then start again: "+
-			"a start checks what was not flushed, and keeps all that was acknowledged as its flush mode promises")
-	s.ending.because(s.inDir(err))
+// watchDirs hears of directories that fail, until the broker stops.
+func (s *Server) watchDirs(stop context.Context) {
+	for {
+		select {
+		case i := <-s.failures:
+			s.directoryFailed(stop, s.dirs.All()[i])
+		case <-stop.Done():
+			return
+		}
+	}
+}
+
+// directoryFailed is called once for each directory.
+func (s *Server) directoryFailed(stop context.Context, d *logdir.Dir) {
+	const do = "look for the cause (dmesg, df, ulimit -a), then start again: " +
+		"a start checks what was not flushed, and keeps all that was acknowledged as its flush mode promises"
+	if d.Path() == s.metaDir {
+		s.log.Error("the log directory has failed: nothing is acknowledged any more, and the broker is to stop",
+			"dir", d.Path(), "error", d.Err(), "do", do)
+		s.ending.because(inDir(d.Path(), d.Err()))
+		return
+	}
+	n := s.broker.Partitions.DirectoryFailed(d)
+	s.offsets.DirectoryFailed()
+	s.log.Error("a log directory has failed: its partitions are offline, and the others go on", "dir", d.Path(), "error", d.Err(), "partitions", n, "do", do)
+	err := s.meta.Update(stop, func(img *metadata.Image) ([]metadata.Record, error) {
+		b, _ := img.Broker(s.cfg.NodeID)
+		b.Directories = s.dirs.IDs()
+		return []metadata.Record{metadata.BrokerRecord{Broker: b}}, nil
+	})
+	if err != nil && stop.Err() == nil {
+		s.log.Error("clients are not told that partitions have no leader", "dir", d.Path(), "error", err)
+	}
 }
 
 // watchMetadata ends the broker with its metadata, without which it can neither change nor say anything new.
 func (s *Server) watchMetadata() {
 	<-s.meta.Done()
 	if err := s.meta.Err(); !errors.Is(err, metadata.ErrClosed) {
-		s.ending.because(s.inDir(err))
+		s.ending.because(inDir(s.metaDir, err))
 	}
 }
 
-// failure returns why the broker cannot go on, whether anybody was told or not.
+// failure returns why the broker cannot go on, whether anybody was told or not. Where all directories have failed, so has that of the
+// metadata.
 func (s *Server) failure() error {
-	if err := s.engine.Err(); err != nil {
-		return s.inDir(err)
+	if err := s.dirs.All()[s.metaIndex()].Err(); err != nil {
+		return inDir(s.metaDir, err)
+	}
+	if s.meta == nil {
+		return nil
 	}
 	if err := s.meta.Err(); err != nil && !errors.Is(err, metadata.ErrClosed) {
-		return s.inDir(err)
+		return inDir(s.metaDir, err)
 	}
 	return nil
 }
 
-func (s *Server) inDir(err error) error {
-	return fmt.Errorf("log directory %s has failed: %w", s.dir, err)
+func inDir(dir string, err error) error {
+	return fmt.Errorf("log directory %s has failed: %w", dir, err)
 }

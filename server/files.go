@@ -29,3 +29,13 @@ func connectionsWithin(configured int32, files uint64) int {
 	}
 	return int(half)
 }
+
+// logDescriptors returns how many files each of n engines keeps open for logs that are not at work: their part of what one would
+// choose. 0 is its choice.
+func logDescriptors(n int) int {
+	var files unix.Rlimit
+	if n == 1 || unix.Getrlimit(unix.RLIMIT_NOFILE, &files) != nil {
+		return 0
+	}
+	return max(int(min(files.Cur/4, 4096))/n, 16)
+}

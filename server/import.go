@@ -8,19 +8,23 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/replication/metadata/kraft"
 	"github.com/zurau/zurau/server/api"
 	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/server/logdir"
+	"github.com/zurau/zurau/server/partition"
 )
 
-// startedName is a file at the root of a log directory: its metadata was durable once. Where it is there and the metadata
+// startedName is a file at the root of each log directory: the broker's metadata was durable once. Where it is there and the metadata
 // is not, that was lost, and nothing takes its place unasked.
 const startedName = "zurau-directory"
 
@@ -31,19 +35,29 @@ const idsApart = 1 << 40
 
 // firstRecords decides what the metadata of the directory begins with: nothing where it is new, else what Kafka's own
 // metadata says or, without that, what the partition folders do. It is asked for at the first start alone.
-func (s *Server) firstRecords(id metadata.ID, static *config.Static) ([]metadata.Record, error) {
-	if s.startedBefore() {
-		return nil, nil // openMetadata says what is wrong
+func (s *Server) firstRecords(static *config.Static) ([]metadata.Record, error) {
+	b := kraft.Broker{NodeID: s.cfg.NodeID, Directories: s.dirs.IDs(), Internal: api.InternalTopic, Accept: acceptor(static)}
+	for _, d := range s.dirs.All() {
+		if err := d.Err(); err != nil {
+			return nil, fmt.Errorf("log directory %s: %w; it may have the metadata or partitions, and the first start looks for them "+
+				"once: expected log.dirs that can all be used", d.Path(), err)
+		}
 	}
-	b := kraft.Broker{NodeID: s.cfg.NodeID, Directory: id, Internal: api.InternalTopic, Accept: acceptor(static)}
-	m, err := checkpoint.ReadMeta(fs.OS(), s.dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	b.ClusterID = m.ClusterID
-	for _, l := range s.engine.Logs() {
-		n := l.Name()
-		b.Logs = append(b.Logs, kraft.Log{Topic: n.Topic, Partition: n.Partition, ID: l.TopicID(), Epoch: l.LatestEpoch()})
+	for _, d := range s.dirs.All() {
+		if startedBefore(d.Path()) {
+			return nil, nil // writeMetas says what is wrong
+		}
+		m, err := checkpoint.ReadMeta(fs.OS(), d.Path())
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		if m.ClusterID != "" {
+			b.ClusterID = m.ClusterID
+		}
+		for _, l := range d.Logs() {
+			n := l.Name()
+			b.Logs = append(b.Logs, kraft.Log{Topic: n.Topic, Partition: n.Partition, ID: l.TopicID(), Epoch: l.LatestEpoch(), Directory: d.ID()})
+		}
 	}
 	folder := filepath.Join(s.kafkaDir(), kraft.Folder)
 	state, err := kraft.Read(fs.OS(), folder)
@@ -57,12 +71,16 @@ func (s *Server) firstRecords(id metadata.ID, static *config.Static) ([]metadata
 	return s.adopted(b, err)
 }
 
-// kafkaDir is where Kafka has its metadata.
+// kafkaDir is where Kafka has its metadata: where metadata.log.dir says, else in the first directory or, where they were put into another
+// order since, in the one that has it.
 func (s *Server) kafkaDir() string {
 	if s.cfg.MetadataDir != "" {
 		return s.cfg.MetadataDir
 	}
-	return s.dir
+	if i := slices.IndexFunc(s.cfg.LogDirs, holdsKafkas); i >= 0 {
+		return s.cfg.LogDirs[i]
+	}
+	return s.metaDir
 }
 
 // warnOfDefaults says that topics get this broker's default retention where nobody has said what it was: Kafka's defaults are in
@@ -140,47 +158,70 @@ func acceptor(static *config.Static) func(metadata.Resource, string, string) err
 	}
 }
 
-func (s *Server) startedBefore() bool {
-	_, err := fs.OS().Stat(filepath.Join(s.dir, startedName))
+func startedBefore(dir string) bool {
+	_, err := fs.OS().Stat(filepath.Join(dir, startedName))
 	return err == nil
 }
 
-// noteStarted leaves the mark that the directory has metadata.
-func (s *Server) noteStarted() error {
-	if s.startedBefore() {
+// noteStarted leaves the mark that a directory has metadata, here or beside it.
+func noteStarted(dir, cluster string) error {
+	if startedBefore(dir) {
 		return nil
 	}
-	text := fmt.Sprintf("cluster %s\n", s.meta.Image().ClusterID)
-	return checkpoint.Replace(fs.OS(), filepath.Join(s.dir, startedName), []byte(text))
+	return checkpoint.Replace(fs.OS(), filepath.Join(dir, startedName), []byte("cluster "+cluster+"\n"))
 }
 
-// catchUp raises the leader epochs of partitions whose logs have newer ones: Kafka had the directory in between. Epochs must
-// not fall along a log.
+// catchUp brings the metadata up to what the directories have: leader epochs, where Kafka had the directory in between and the
+// log has a newer one, since epochs must not fall along a log; and the directory of a log that somebody has moved from one to another, or that
+// comes with a directory which was not among log.dirs when its topic was imported.
 func (s *Server) catchUp(ctx context.Context) error {
 	return s.meta.Update(ctx, func(img *metadata.Image) (records []metadata.Record, err error) {
-		for _, l := range s.engine.Logs() {
-			t, ok := img.Topic(l.Name().Topic)
-			if !ok || t.ID() != l.TopicID() {
-				continue
-			}
-			p, ok := t.Partition(l.Name().Partition)
-			if newest := l.LatestEpoch(); ok && p.Leader == s.cfg.NodeID && newest >= p.LeaderEpoch {
-				s.log.Info("a log has records of a later leader: Apache Kafka had the directory in between", "log", l.Name(),
-					"epoch", newest, "ours", p.LeaderEpoch)
-				p.LeaderEpoch, p.PartitionEpoch = newest+1, p.PartitionEpoch+1
-				records = append(records, metadata.PartitionRecord{Topic: t.ID(), Partition: p})
+		for _, d := range s.dirs.All() {
+			for _, l := range d.Logs() {
+				t, ok := img.Topic(l.Name().Topic)
+				if !ok || t.ID() != l.TopicID() {
+					continue
+				}
+				if p, ok := t.Partition(l.Name().Partition); ok && s.found(&p, d, l) {
+					p.PartitionEpoch++
+					records = append(records, metadata.PartitionRecord{Topic: t.ID(), Partition: p})
+				}
 			}
 		}
 		return records, nil
 	})
 }
 
-// nodeOf takes the node id of a directory where none was set.
-func (s *Server) nodeOf(static *config.Static, id int32) *config.Static {
+// found changes a partition by what its log says, and reports whether that is something new.
+func (s *Server) found(p *metadata.Partition, d *logdir.Dir, l *engine.Log) (news bool) {
+	i := slices.Index(p.Replicas, s.cfg.NodeID)
+	if i < 0 || p.Leader >= 0 && p.Leader != s.cfg.NodeID {
+		return false
+	}
+	newest := l.LatestEpoch()
+	switch {
+	case p.Leader < 0:
+		s.log.Info("the log of a partition that nobody served is here", "log", l.Name(), "dir", d.Path())
+		p.Leader, p.ISR, p.LeaderEpoch, news = s.cfg.NodeID, []int32{s.cfg.NodeID}, max(newest, p.LeaderEpoch)+1, true
+	case newest >= p.LeaderEpoch:
+		s.log.Info("a log has records of a later leader: Apache Kafka had the directory in between", "log", l.Name(),
+			"epoch", newest, "ours", p.LeaderEpoch)
+		p.LeaderEpoch, news = newest+1, true
+	}
+	if partition.Directory(*p, s.cfg.NodeID) != d.ID() {
+		directories := make([]metadata.ID, len(p.Replicas))
+		copy(directories, p.Directories)
+		directories[i] = d.ID()
+		p.Directories, news = directories, true
+	}
+	return news
+}
+
+// nodeOf takes the node id of a directory, which is in the file of that name, where none was set.
+func (s *Server) nodeOf(static *config.Static, id int32, name string) *config.Static {
 	if _, _, set := static.Set("node.id"); set || id == s.cfg.NodeID {
 		return static
 	}
-	name := filepath.Join(s.dir, checkpoint.MetaName)
 	static = static.With("node.id", strconv.Itoa(int(id)), config.Source{Kind: config.FromFile, Name: name})
 	s.cfg = config.Layers{Static: static}.Broker()
 	s.log.Info("node.id is not set: it is the directory's", slog.Int("node.id", int(id)), slog.String("file", name))

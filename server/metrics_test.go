@@ -60,8 +60,8 @@ func TestMetricsSayWhatTheBrokerDoes(t *testing.T) {
 		`zurau_topic_unflushed_records{topic="sync"} 0`,
 		`zurau_logs_offline 0`,
 		`zurau_log_directory_up{dir="` + b.dir + `"} 1`,
-		`zurau_recovery_logs 0`,
-		`zurau_recovery_offline_logs 0`,
+		`zurau_recovery_logs{dir="` + b.dir + `"} 0`,
+		`zurau_recovery_offline_logs{dir="` + b.dir + `"} 0`,
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("no line %s", line)

@@ -4,22 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/zurau/zurau/engine"
-	"github.com/zurau/zurau/engine/checkpoint"
-	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/netio"
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/server/api"
 	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/server/logdir"
 	"github.com/zurau/zurau/server/metrics"
 	"github.com/zurau/zurau/server/offsets"
 	"github.com/zurau/zurau/server/partition"
@@ -37,20 +34,20 @@ type Options struct {
 
 // A Server is a broker that runs.
 type Server struct {
-	cfg     config.Broker
-	dir     string
-	log     *slog.Logger
-	lock    io.Closer
-	engine  *engine.Engine
-	meta    *metadata.Node
-	broker  *api.Broker
-	net     *netio.Server
-	metrics *metrics.Server // nil: none
-	offsets *offsets.Store
-	cancel  context.CancelFunc
-	naming  sync.WaitGroup
-	ending  ending
-	dynamic dynamic
+	cfg      config.Broker
+	log      *slog.Logger
+	dirs     *logdir.Set
+	metaDir  string   // the log directory with the metadata
+	failures chan int // numbers of directories that have failed; it has room for all
+	meta     *metadata.Node
+	broker   *api.Broker
+	net      *netio.Server
+	metrics  *metrics.Server // nil: none
+	offsets  *offsets.Store
+	cancel   context.CancelFunc
+	beside   sync.WaitGroup // what runs beside the broker
+	ending   ending
+	dynamic  dynamic
 
 	closing sync.Once
 	closed  error
@@ -80,17 +77,15 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 	if err := s.supported(); err != nil {
 		return err
 	}
-	id, static, err := s.openDir(static)
+	s.failures = make(chan int, 2*len(s.cfg.LogDirs)) // takeBack opens each once more
+	static, err := s.openDirs(static)
 	if err != nil {
 		return err
 	}
-	if err := s.openEngine(static); err != nil {
+	if err := s.openMetadata(static); err != nil {
 		return err
 	}
-	if err := s.openMetadata(id, static); err != nil {
-		return err
-	}
-	if err := s.takeBack(static); err != nil {
+	if err := s.takeBack(); err != nil {
 		return err
 	}
 	if err := s.catchUp(ctx); err != nil {
@@ -99,8 +94,8 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 	stop, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.broker = &api.Broker{
-		NodeID: s.cfg.NodeID, Metadata: s.meta, Engine: s.engine, Static: static, DirectoryID: id, Log: s.log, Stop: stop,
-		Partitions:  partition.New(s.cfg.NodeID, s.engine, static, s.log),
+		NodeID: s.cfg.NodeID, Metadata: s.meta, Dirs: s.dirs, Static: static, Log: s.log, Stop: stop,
+		Partitions:  partition.New(s.cfg.NodeID, s.dirs, static, s.log),
 		DiskReaders: int(s.cfg.Engine.ReadWorkers), FetchMaxBytes: s.cfg.Network.FetchMaxBytes,
 		FetchSessions: int(orNever(int64(s.cfg.Network.FetchSessions))),
 	}
@@ -110,60 +105,16 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 	s.offsets = offsets.New(offsets.Options{Metadata: s.meta, Partitions: s.broker.Partitions, Config: s.cfg.Groups, Log: s.log})
 	s.broker.Groups = s.offsets.Coordinator()
 	s.offsets.Start()
-	s.naming.Go(func() { s.nameOpenTransactions(stop) })
+	s.beside.Go(func() { s.nameOpenTransactions(stop) })
 	if err := s.listen(); err != nil {
 		return err
 	}
 	s.followConfig()
-	return s.register(ctx, id, static)
-}
-
-// openDir makes the log directory where it is not there, keeps others out, and reads whose it is. It returns the
-// configuration with the node id that the directory has, where none was set.
-func (s *Server) openDir(static *config.Static) (id metadata.ID, _ *config.Static, err error) {
-	s.dir = s.cfg.LogDirs[0] // log.dir has a default
-	if err := makeDir(fs.OS(), s.dir); err != nil {
-		return id, nil, fmt.Errorf("log directory %s: %w", s.dir, err)
+	if err := s.register(ctx, static); err != nil {
+		return err
 	}
-	if s.lock, err = lockAgainstKafka(s.dir); err != nil {
-		return id, nil, fmt.Errorf("log directory %s: %w", s.dir, err)
-	}
-	m, err := checkpoint.ReadMeta(fs.OS(), s.dir)
-	if errors.Is(err, os.ErrNotExist) {
-		id, err = metadata.NewID(random{})
-		return id, static, err
-	}
-	if err != nil {
-		return id, nil, err
-	}
-	static = s.nodeOf(static, m.NodeID)
-	if m.NodeID != s.cfg.NodeID {
-		return id, nil, fmt.Errorf("%s is of node.id %d, and this broker is %d",
-			filepath.Join(s.dir, checkpoint.MetaName), m.NodeID, s.cfg.NodeID)
-	}
-	if id = m.DirectoryID; id.IsZero() {
-		id, err = metadata.NewID(random{}) // the directory is older than such ids
-	}
-	return id, static, err
-}
-
-func (s *Server) openEngine(static *config.Static) (err error) {
-	e := s.cfg.Engine
-	s.engine, err = engine.Open(engine.Options{
-		Dir:                  s.dir,
-		Logger:               s.log,
-		OnAdvance:            partition.Advanced,
-		OnFailure:            s.directoryFailed,
-		MemoryBytes:          memoryBudget(e.MemoryBytes) / 2,
-		SyncMethod:           syncMethod(e.SyncMethod),
-		ReserveBytes:         max(e.ReserveBytes, 1),
-		ZeroAheadBytes:       orNever(e.ZeroAheadBytes),
-		StageBytes:           orNever(e.StageBytes),
-		NoRing:               e.Ring == "off",
-		RetentionInterval:    time.Duration(s.cfg.Logs.RetentionCheckMs) * time.Millisecond,
-		ProducerIDExpiration: time.Duration(s.cfg.Logs.ProducerIDExpirationMs) * time.Millisecond,
-	})
-	return err
+	s.beside.Go(func() { s.watchDirs(stop) })
+	return nil
 }
 
 // orNever says "none" in the engine's words, where zero is the default.
@@ -184,27 +135,16 @@ func syncMethod(name string) engine.SyncMethod {
 	return engine.SyncAuto
 }
 
-// openMetadata opens the metadata, and says in the directory whose it is now. A directory of another cluster is refused:
-// its metadata was lost, or was never here, and with it all that is known about the logs.
-func (s *Server) openMetadata(id metadata.ID, static *config.Static) (err error) {
-	s.meta, err = metadata.Open(metadata.Options{Dir: s.dir, NodeID: s.cfg.NodeID, Logger: s.log,
-		AtFirst: func() ([]metadata.Record, error) { return s.firstRecords(id, static) }})
+// openMetadata opens the metadata, and says in the directories whose they are now.
+func (s *Server) openMetadata(static *config.Static) (err error) {
+	s.meta, err = metadata.Open(metadata.Options{Dir: s.metaDir, NodeID: s.cfg.NodeID, Logger: s.log,
+		AtFirst: func() ([]metadata.Record, error) { return s.firstRecords(static) }})
 	if err != nil {
 		return err
 	}
 	go s.watchMetadata()
-	m := checkpoint.Meta{ClusterID: s.meta.Image().ClusterID, NodeID: s.cfg.NodeID, DirectoryID: checkpoint.ID(id)}
-	old, err := checkpoint.ReadMeta(fs.OS(), s.dir)
-	switch {
-	case err == nil && old == m:
-		return s.noteStarted()
-	case err == nil && old.ClusterID != "" && old.ClusterID != m.ClusterID:
-		name := filepath.Join(s.dir, checkpoint.MetaName)
-		return fmt.Errorf("%s is of cluster %s, and the metadata beside it is of cluster %s and knows none of the other's topics: "+
-			"expected the metadata that was written with these logs; to have topics adopted from the folders of their partitions instead, with all of their "+
-			"records kept, remove zurau-metadata.* and %s; to give them up, remove %s", name, old.ClusterID, m.ClusterID, startedName, name)
-	}
-	return errors.Join(checkpoint.WriteMeta(fs.OS(), s.dir, m, time.Now()), s.noteStarted())
+	s.identify()
+	return s.writeMetas()
 }
 
 // listen lets clients connect.
@@ -235,19 +175,20 @@ func (s *Server) listen() (err error) {
 		return err
 	}
 	s.metrics, err = metrics.Listen(s.cfg.MetricsListener, metrics.Source{
-		Requests: h.Stats, Appends: s.broker.Appends, Net: s.net, Engine: s.engine, Metadata: s.meta, Partitions: s.broker.Partitions,
-		Dir: s.dir, Health: s.Err, Log: s.log,
+		Requests: h.Stats, Appends: s.broker.Appends, Net: s.net, Dirs: s.dirs, Metadata: s.meta, Partitions: s.broker.Partitions,
+		Health: s.Err, Log: s.log,
 	})
 	return err
 }
 
 // register tells the cluster who and where this broker is.
-func (s *Server) register(ctx context.Context, id metadata.ID, static *config.Static) error {
+func (s *Server) register(ctx context.Context, static *config.Static) error {
+	s.tellLost()
 	incarnation, err := metadata.NewID(random{})
 	if err != nil {
 		return err
 	}
-	b := metadata.Broker{ID: s.cfg.NodeID, Epoch: -1, Incarnation: incarnation, Rack: s.cfg.Rack, Directories: []metadata.ID{id}}
+	b := metadata.Broker{ID: s.cfg.NodeID, Epoch: -1, Incarnation: incarnation, Rack: s.cfg.Rack, Directories: s.dirs.IDs()}
 	addrs := s.net.Addr()
 	for i, l := range s.listeners() {
 		e, err := s.advertise(l, addrs[i])
@@ -297,14 +238,14 @@ func (s *Server) MetricsAddr() net.Addr {
 	return s.metrics.Addr()
 }
 
-// Dir returns the log directory.
-func (s *Server) Dir() string { return s.dir }
+// Dirs returns the log directories.
+func (s *Server) Dirs() []string { return s.cfg.LogDirs }
 
 // ClusterID returns the id of the broker's cluster.
 func (s *Server) ClusterID() string { return s.meta.Image().ClusterID }
 
 // Close stops the broker in order: requests that were accepted are answered, as long as ctx allows, records are
-// flushed, and the directory is as after an orderly stop. Called again it returns what it returned first.
+// flushed, and the directories are as after an orderly stop. Called again it returns what it returned first.
 func (s *Server) Close(ctx context.Context) error {
 	s.closing.Do(func() {
 		s.broker.Stopping()
@@ -330,7 +271,7 @@ func (s *Server) abandon() error {
 	return s.release()
 }
 
-// release closes what clients do not see: first the metadata, whose changes need the engine.
+// release closes what clients do not see: first the metadata, whose changes need the engines.
 func (s *Server) release() (err error) {
 	if s.metrics != nil {
 		s.metrics.Close()
@@ -338,19 +279,14 @@ func (s *Server) release() (err error) {
 	if s.cancel != nil {
 		s.cancel()
 	}
-	s.naming.Wait()
+	s.beside.Wait()
 	if s.meta != nil {
 		err = s.meta.Close()
 	}
 	s.dynamic.lookUps.Wait() // none begins once the metadata is closed
-	if s.engine != nil {
-		err = errors.Join(err, s.engine.Close())
-	}
+	err = errors.Join(err, s.closeDirs())
 	if s.broker != nil {
-		s.broker.Close() // after the engine, whose last completions may still give its workers something to do
-	}
-	if s.lock != nil {
-		err = errors.Join(err, s.lock.Close())
+		s.broker.Close() // after the engines, whose last completions may still give its workers something to do
 	}
 	return err
 }

@@ -59,8 +59,8 @@ func TestTheZeroOptionsAreABrokerOnKafkasPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Addrs()[0].String() != "127.0.0.1:9092" || s.Dir() != "zurau-data" {
-		t.Errorf("on %s in %s", s.Addrs()[0], s.Dir())
+	if s.Addrs()[0].String() != "127.0.0.1:9092" || s.Dirs()[0] != "zurau-data" {
+		t.Errorf("on %s in %s", s.Addrs()[0], s.Dirs())
 	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -70,7 +70,6 @@ func TestTheZeroOptionsAreABrokerOnKafkasPort(t *testing.T) {
 // What a version does not serve as asked, it refuses: with the key, the value, and what was expected.
 func TestAnUnsupportedConfigurationIsRefused(t *testing.T) {
 	for set, want := range map[string]string{
-		"log.dirs=/a,/b":                          "log.dirs: 2 directories, and this version uses one",
 		"metadata.log.dir=/elsewhere":             "metadata.log.dir: /elsewhere",
 		"process.roles=controller":                "process.roles: expected broker,controller",
 		"process.roles=broker":                    "process.roles: expected broker,controller",

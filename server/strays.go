@@ -3,64 +3,86 @@ package server
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
-	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/server/logdir"
 )
 
 // straySuffix ends the name of a partition folder that a broker has set aside, NAME.HEX-stray, because it knows no topic of
 // its id.
 const straySuffix = "-stray"
 
+// A stray is a folder that was set aside, and the directory that it is in.
+type stray struct {
+	dir    *logdir.Dir
+	folder string
+}
+
 // takeBack gives folders their names back that Apache Kafka has set aside while it had the directory: they are of topics
 // that were made here, which Kafka does not know and this broker does. Without that an empty log would take the place of
-// their records. The engine, which has the directory, is opened again for it.
-func (s *Server) takeBack(static *config.Static) error {
+// their records. The engines, which have the directories, are opened again for it.
+func (s *Server) takeBack() error {
 	strays, err := s.strays()
-	if err != nil || len(strays) == 0 {
-		return err
-	}
-	err = s.engine.Close()
-	s.engine = nil
 	if err != nil {
 		return err
 	}
-	for n, folder := range strays {
-		if err := fs.OS().Rename(filepath.Join(s.dir, folder), filepath.Join(s.dir, n.String())); err != nil {
-			return fmt.Errorf("take back %s: %w", folder, err)
+	for _, d := range s.dirs.Online() {
+		if err := s.takeBackIn(d, strays); err != nil {
+			return err
 		}
-		s.log.Info("took back the folder of a partition that was set aside: its topic is known here", "partition", n, "folder", folder)
 	}
-	if err := fs.OS().SyncDir(s.dir); err != nil {
-		return fmt.Errorf("take back what was set aside in %s: %w", s.dir, err)
+	return nil
+}
+
+func (s *Server) takeBackIn(d *logdir.Dir, strays map[engine.Name]stray) error {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(strays)), func(one stray) bool { return one.dir == d }) {
+		return nil
 	}
-	return s.openEngine(static)
+	return d.Renew(func() error {
+		for n, one := range strays {
+			if one.dir != d {
+				continue
+			}
+			if err := fs.OS().Rename(filepath.Join(d.Path(), one.folder), filepath.Join(d.Path(), n.String())); err != nil {
+				return fmt.Errorf("take back %s: %w", one.folder, err)
+			}
+			s.log.Info("took back the folder of a partition that was set aside: its topic is known here", "partition", n, "folder", one.folder)
+		}
+		if err := fs.OS().SyncDir(d.Path()); err != nil {
+			return fmt.Errorf("take back what was set aside in %s: %w", d.Path(), err)
+		}
+		return nil
+	})
 }
 
 // strays finds the folders that are to be taken back: set aside, of the id of a topic that there is or of none, without a log in
 // their place. Of two for one partition neither is taken: which one has its records is not known.
-func (s *Server) strays() (map[engine.Name]string, error) {
-	entries, err := fs.OS().ReadDir(s.dir)
-	if err != nil {
-		return nil, err
-	}
-	found, twice := map[engine.Name]string{}, map[engine.Name]bool{}
-	for _, e := range entries {
-		n, ok := strayOf(e.Name())
-		if !ok || !e.IsDir() || !s.misses(n, filepath.Join(s.dir, e.Name())) {
-			continue
+func (s *Server) strays() (map[engine.Name]stray, error) {
+	found, twice := map[engine.Name]stray{}, map[engine.Name]bool{}
+	for _, d := range s.dirs.Online() {
+		entries, err := fs.OS().ReadDir(d.Path())
+		if err != nil {
+			return nil, err
 		}
-		if found[n] != "" {
-			twice[n] = true
-			s.log.Error("two folders of one partition were set aside, and neither is taken back: give one of them the partition's name",
-				"partition", n, "one", found[n], "other", e.Name())
+		for _, e := range entries {
+			n, ok := strayOf(e.Name())
+			if !ok || !e.IsDir() || !s.misses(n, filepath.Join(d.Path(), e.Name())) {
+				continue
+			}
+			if other, ok := found[n]; ok {
+				twice[n] = true
+				s.log.Error("two folders of one partition were set aside, and neither is taken back: give one of them the partition's name",
+					"partition", n, "one", filepath.Join(other.dir.Path(), other.folder), "other", filepath.Join(d.Path(), e.Name()))
+			}
+			found[n] = stray{d, e.Name()}
 		}
-		found[n] = e.Name()
 	}
 	for n := range twice {
 		delete(found, n)
@@ -85,7 +107,8 @@ func (s *Server) misses(n engine.Name, folder string) bool {
 		return false
 	}
 	p, ok := t.Partition(n.Partition)
-	if _, has := s.engine.Log(n); !ok || has || p.Leader != s.cfg.NodeID {
+	has := slices.ContainsFunc(s.dirs.All(), func(d *logdir.Dir) bool { _, has := d.Log(n); return has })
+	if !ok || has || p.Leader != s.cfg.NodeID {
 		return false
 	}
 	id, err := checkpoint.ReadTopicID(fs.OS(), folder)

@@ -15,12 +15,9 @@ import (
 
 // supported refuses configurations that this version cannot serve as they ask.
 func (s *Server) supported() error {
-	if len(s.cfg.LogDirs) > 1 {
-		return fmt.Errorf("log.dirs: %d directories, and this version uses one", len(s.cfg.LogDirs))
-	}
 	if d := s.cfg.MetadataDir; d != "" && !slices.Contains(s.cfg.LogDirs, d) && !holdsKafkas(d) {
-		return fmt.Errorf("metadata.log.dir: %s, and this version keeps the metadata in the directory of log.dirs: "+
-			"expected that directory, or one with the %s of Apache Kafka, to be imported", d, kraft.Folder)
+		return fmt.Errorf("metadata.log.dir: %s, and this version keeps the metadata in a directory of log.dirs: "+
+			"expected one of those, or one with the %s of Apache Kafka, to be imported", d, kraft.Folder)
 	}
 	if !s.cfg.IsBroker || !s.cfg.IsController {
 		return fmt.Errorf("process.roles: expected broker,controller: this version is both in one process")

@@ -12,7 +12,7 @@ import (
 var ErrUnsupported = errors.New("not supported here")
 
 // ErrLocked is returned by Lock where somebody else holds the lock, this process included.
-var ErrLocked = errors.New("in use: another process holds this lock")
+var ErrLocked = errors.New("in use: Apache Kafka or another process holds this lock")
 
 // ErrWouldBlock is returned by ReadNoWait for bytes that would have to come from a disk.
 var ErrWouldBlock = errors.New("the bytes are not in memory")
@@ -41,7 +41,8 @@ type FS interface {
 	Remove(name string) error
 	// SyncDir makes creates, renames and removes in dir durable: they are not before.
 	SyncDir(dir string) error
-	// Lock takes an exclusive advisory lock on name, creating it. It fails at once where another process has it.
+	// Lock takes an exclusive advisory lock on name, creating it, against other engines and against Apache Kafka. It fails at once,
+	// with ErrLocked, where somebody else has it.
 	Lock(name string) (io.Closer, error)
 	// Free returns the bytes that an unprivileged writer can still allocate on the file system that holds dir.
 	Free(dir string) (int64, error)

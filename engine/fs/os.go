@@ -1,9 +1,7 @@
 package fs
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -53,23 +51,6 @@ func (host) SyncDir(dir string) error {
 		return &os.PathError{Op: "fsync", Path: dir, Err: err}
 	}
 	return nil
-}
-
-// Lock uses flock(2): it belongs to the open file, so it ends with the process however that ends, and a second Lock in
-// the same process is refused too.
-func (host) Lock(name string) (io.Closer, error) {
-	fd, err := retry(func() (int, error) { return unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o644) })
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: name, Err: err}
-	}
-	if err := retryErr(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }); err != nil {
-		_ = unix.Close(fd) // nothing was written: the refusal is what the caller needs to know
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = ErrLocked
-		}
-		return nil, &os.PathError{Op: "lock", Path: name, Err: err}
-	}
-	return &file{fd: fd, name: name}, nil
 }
 
 func (host) Free(dir string) (int64, error) {

@@ -21,6 +21,16 @@ const (
 	tmpSuffix    = ".tmp"
 )
 
+// Present reports whether a directory has metadata, be it without a record yet.
+func Present(fsys fs.FS, dir string) bool {
+	for _, name := range []string{logName, snapshotName} {
+		if _, err := fsys.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // store owns the files. Frames are staged in memory and go out in one write and one flush. It has one owner: the
 // opener, then the node's goroutine. The first error of a write or flush is final; the owner must not go on.
 type store struct {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/server/logdir"
 	"github.com/zurau/zurau/server/partition"
 	"github.com/zurau/zurau/server/wire"
 )
@@ -70,14 +71,30 @@ func (b *Broker) produce(r *wire.Request) error {
 	if err := p.parse(readerOf(r)); err != nil {
 		return err
 	}
-	switch {
-	case b.Engine.Busy():
+	if d := p.busy(); d != nil {
 		// The disk is slower than the clients: this connection waits, and netio stops reading from it.
-		return p.later(b.Engine.Ready)
-	case p.mustUnpack():
+		return p.later(d.Engine().Ready)
+	}
+	if p.mustUnpack() {
 		return p.later(func(f func()) { f() })
 	}
 	p.append()
+	return nil
+}
+
+// busy returns a directory that the request appends to and that has too much to write, or nil. Others may be as slow as they like.
+func (p *produceRequest) busy() *logdir.Dir {
+	if p.b.Dirs.Busy() == nil {
+		return nil
+	}
+	for i := range p.topics {
+		t := &p.topics[i]
+		for j := t.first; t.topic != nil && j < t.first+t.n; j++ {
+			if at := t.topic.Partition(p.parts[j].index); at != nil && at.Dir != nil && at.Dir.Busy() {
+				return at.Dir
+			}
+		}
+	}
 	return nil
 }
 

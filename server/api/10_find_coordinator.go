@@ -72,7 +72,7 @@ func (b *Broker) coordinatorOf(listener string, version int16, kind int8, key st
 	switch {
 	case kind == groupKey:
 		p, ok := partitionIn(img, offsets.Topic, b.Groups.PartitionFor(key))
-		if !ok || p.Leader < 0 {
+		if !ok || p.Leader < 0 || !directoryOnline(img, p, p.Leader) {
 			c.ErrorCode = kerr.CoordinatorNotAvailable.Code
 			return c
 		}

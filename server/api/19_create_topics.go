@@ -9,7 +9,7 @@ package api
 //     (POLICY_VIOLATION)
 //   - -1 partitions and replicas are the broker's defaults, in versions before 4 (KIP-464) too
 //   - from version 5 on the answer describes the topic and its configs, from 7 on it has the topic's id
-//   - while the log directory is offline nothing is made (KAFKA_STORAGE_ERROR)
+//   - while all log directories are offline nothing is made (KAFKA_STORAGE_ERROR)
 //   - validate_only answers all of that and makes nothing; its id is nobody's
 //   - a timeout of 0 or less is REQUEST_TIMED_OUT, and makes nothing
 

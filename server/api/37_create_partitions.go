@@ -9,7 +9,7 @@ package api
 //   - a name that comes twice is refused, once; more than 10,000 new partitions refuse the whole request
 //     (POLICY_VIOLATION)
 //   - validate_only changes nothing
-//   - while the log directory is offline nothing grows (KAFKA_STORAGE_ERROR)
+//   - while all log directories are offline nothing grows (KAFKA_STORAGE_ERROR)
 //   - a timeout of 0 or less is REQUEST_TIMED_OUT, and changes nothing
 
 import (

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/server/config"
 	"github.com/zurau/zurau/server/group"
+	"github.com/zurau/zurau/server/logdir"
 	"github.com/zurau/zurau/server/partition"
 	"github.com/zurau/zurau/server/wire"
 )
@@ -19,11 +19,10 @@ type Broker struct {
 	NodeID     int32
 	Metadata   *metadata.Node
 	Partitions *partition.Table
-	Engine     *engine.Engine
-	Groups     *group.Coordinator
-	Static     *config.Static
-	// DirectoryID is the id of the log directory, which metadata records of partitions name.
-	DirectoryID metadata.ID
+	// Dirs are the log directories. nil: metadata alone.
+	Dirs   *logdir.Set
+	Groups *group.Coordinator
+	Static *config.Static
 	// DiskReaders is how many fetches wait for a disk at a time; 0 chooses.
 	DiskReaders int
 	// FetchMaxBytes is the most records that an answer to a fetch has, in bytes [fetch.max.bytes]; 0 is Kafka's default.

@@ -1,9 +1,12 @@
 package api
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/server/partition"
 )
 
 // A vantage is the cluster as the clients of one listener see it: brokers at the addresses that they have for that
@@ -69,6 +72,25 @@ func (v *vantage) known(ids []int32) []int32 {
 	return all
 }
 
+// offlineReplicas returns the brokers of a partition that are not there, or whose log directory with it is not.
+func (v *vantage) offlineReplicas(p metadata.Partition) []int32 {
+	var all []int32
+	for _, id := range p.Replicas {
+		if !v.alive[id] || !directoryOnline(v.img, p, id) {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+// directoryOnline reports whether a broker is registered with the log directory that a replica of it is in (KIP-858): with those
+// that are offline it is not.
+func directoryOnline(img *metadata.Image, p metadata.Partition, broker int32) bool {
+	b, ok := img.Broker(broker)
+	id := partition.Directory(p, broker)
+	return !ok || id.IsZero() || len(b.Directories) == 0 || slices.Contains(b.Directories, id)
+}
+
 // offline returns the brokers that are not there.
 func (v *vantage) offline(ids []int32) []int32 {
 	var all []int32
@@ -84,6 +106,9 @@ func (v *vantage) offline(ids []int32) []int32 {
 // Metadata there was no code for a leader that does not have the listener.
 func (v *vantage) leader(p metadata.Partition, listenerCode bool) (int32, int16) {
 	if v.alive[p.Leader] {
+		if !directoryOnline(v.img, p, p.Leader) {
+			return -1, kerr.LeaderNotAvailable.Code
+		}
 		return p.Leader, 0
 	}
 	if _, ok := v.img.Broker(p.Leader); ok && listenerCode {

@@ -102,9 +102,7 @@ func (v view) newPartition(topic metadata.ID, number int, replicas []int32) meta
 	p := metadata.Partition{ID: int32(number), Leader: -1, Replicas: replicas, Directories: make([]metadata.ID, len(replicas))}
 	for i, id := range replicas {
 		b, _ := v.img.Broker(id)
-		if n := len(b.Directories); n > 0 {
-			p.Directories[i] = b.Directories[number%n]
-		}
+		p.Directories[i] = v.directory(b, number)
 		if b.Fenced {
 			continue
 		}
@@ -114,4 +112,18 @@ func (v view) newPartition(topic metadata.ID, number int, replicas []int32) meta
 		p.ISR = append(p.ISR, id)
 	}
 	return metadata.PartitionRecord{Topic: topic, Partition: p}
+}
+
+// directory chooses a log directory of a broker for a new replica: of this broker the one with the most room, of others, whose room is not
+// known, one after the other.
+func (v view) directory(b metadata.Broker, number int) metadata.ID {
+	if b.ID == v.node && v.dirs != nil {
+		if d := v.dirs.Next(); d != nil {
+			return d.ID()
+		}
+	}
+	if n := len(b.Directories); n > 0 {
+		return b.Directories[number%n]
+	}
+	return metadata.ID{}
 }

@@ -11,23 +11,15 @@ import (
 	"github.com/zurau/zurau/server/partition"
 )
 
-// A new partition needs a log, and a log needs a directory that is not offline. Decisions look at the directory first; it
+// A new partition needs a log, and a log needs a directory that is not offline. Decisions look at the directories first; one
 // may fail while a decision becomes durable, so that what was made is looked at before the answer, too.
 
-// offline returns why the log directory takes no new logs, or nil.
-func (b *Broker) offline() error {
-	if b.Engine == nil {
-		return nil // metadata alone
-	}
-	return b.Engine.Err()
-}
-
-// checkStorage refuses new partitions while the log directory is offline.
+// checkStorage refuses new partitions while all log directories are offline.
 func (v view) checkStorage() *refusal {
 	if v.offline == nil {
 		return nil
 	}
-	return refuse(kerr.KafkaStorageError, "The log directory takes no new partitions: %v", v.offline)
+	return refuse(kerr.KafkaStorageError, "No log directory takes new partitions: %v", v.offline)
 }
 
 var errNoLog = errors.New("a log could not be made, and the broker's log says why")
@@ -41,7 +33,7 @@ func (b *Broker) unmade(topic string) *refusal {
 	if t == nil || !slices.ContainsFunc(t.Partitions(), func(p *partition.Partition) bool { return p.Log == nil }) {
 		return nil
 	}
-	if err := b.offline(); err != nil {
+	if err := b.Dirs.Err(); err != nil {
 		return view{offline: err}.checkStorage()
 	}
 	return view{offline: errNoLog}.checkStorage()

@@ -13,6 +13,7 @@ import (
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/server/logdir"
 	"github.com/zurau/zurau/server/partition"
 )
 
@@ -21,7 +22,7 @@ type storageRig struct {
 	*Broker
 	t    *testing.T
 	disk *fs.Crash
-	logs *engine.Engine
+	logs *logdir.Dir
 	meta string
 }
 
@@ -43,11 +44,12 @@ func (r *storageRig) start() {
 	r.t.Helper()
 	r.Broker = openTopicBroker(r.t, r.meta)
 	var err error
-	r.logs, err = engine.Open(engine.Options{Dir: storageDir, FS: r.disk, OnAdvance: partition.Advanced, RetentionInterval: -1, Writers: 1})
+	r.logs, err = logdir.Open(metadata.ID{1, 1}, engine.Options{Dir: storageDir, FS: r.disk, OnAdvance: partition.Advanced, RetentionInterval: -1, Writers: 1})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.Engine, r.Partitions = r.logs, partition.New(1, r.logs, nil, slog.New(slog.DiscardHandler))
+	r.Dirs = logdir.New(r.logs)
+	r.Partitions = partition.New(1, r.Dirs, nil, slog.New(slog.DiscardHandler))
 	if err := r.Partitions.Follow(r.Metadata); err != nil {
 		r.t.Fatal(err)
 	}
@@ -76,7 +78,7 @@ func (r *storageRig) fail() {
 	done := make(chan engine.Appended, 1)
 	l.Append(&prep, 0, func(a engine.Appended) { done <- a })
 	<-done
-	if err := l.Flush(); err == nil || r.Engine.Err() == nil {
+	if err := l.Flush(); err == nil || r.Dirs.Err() == nil {
 		r.t.Fatalf("the directory is not offline: %v", err)
 	}
 }
@@ -125,7 +127,7 @@ func TestATopicWhoseLogsCannotBeMadeIsTakenBack(t *testing.T) {
 	r := newStorageRig(t)
 	mustCreate(t, r.Broker, newTopic("before", 1, 1))
 	r.fail()
-	r.Engine = nil // so that the decision does not see it
+	r.Dirs = nil // so that the decision does not see it
 	got := r.answerCreateTopics(createRequest(newTopic("new", 2, 1))).Topics[0]
 	if got.ErrorCode != kerr.KafkaStorageError.Code || got.TopicID != [16]byte{} {
 		t.Errorf("create: %+v", got)

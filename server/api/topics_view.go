@@ -12,23 +12,26 @@ import (
 
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/server/logdir"
 )
 
 // A view is all that decisions about topics and configs are made on: one image, and the broker's configuration as that
-// image has it. What is decided on it depends on nothing else, but for the ids of new topics.
+// image has it. What is decided on it depends on nothing else, but for the ids of new topics, and the directories of this broker.
 type view struct {
 	img    *metadata.Image
 	layers config.Layers
 	node   int32 // the broker that decides
-	// offline says why the log directory takes no new partitions, nil where it does.
+	// offline says why no log directory takes new partitions, nil where one does.
 	offline error
+	// dirs chooses the directories of this broker's new partitions; nil where it has none.
+	dirs *logdir.Placer
 }
 
 // view returns what decisions on an image are made on.
 func (b *Broker) view(img *metadata.Image) view {
 	all := img.Configs(metadata.ResourceBroker, "")
 	_, elr := all[minISR]
-	return view{img: img, node: b.NodeID, offline: b.offline(), layers: config.Layers{
+	return view{img: img, node: b.NodeID, offline: b.Dirs.Err(), dirs: b.Dirs.Placer(), layers: config.Layers{
 		Dynamic:        img.Configs(metadata.ResourceBroker, strconv.Itoa(int(b.NodeID))),
 		DynamicDefault: all,
 		Static:         b.Static,

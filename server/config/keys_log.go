@@ -47,7 +47,7 @@ var logKeys = []Key{
 	{"log.dir.failure.timeout.ms", Long, "30000", atLeast(1), Low, ReadOnly, Inert, "",
 		"Time that a broker tries to tell the controller of a failed log directory before it stops."},
 	{"log.dirs", List, Null, setOf{some: true}, High, ReadOnly, 0, "",
-		"Directories that logs are kept in."},
+		"Directories that logs are kept in, best on a disk each. A new partition goes where a log has the most free space for itself. The metadata is in the first."},
 	{"log.flush.interval.messages", Long, "9223372036854775807", atLeast(1), High, ClusterWide, 0, "",
 		"Records after which a log is flushed to stable storage; 1 is sync. Topics may have their own."},
 	{"log.flush.interval.ms", Long, Null, nil, High, ClusterWide, 0, "",

@@ -19,12 +19,12 @@ var zurauKeys = []Key{
 	{"zurau.ring", String, "auto", oneOf{"auto", "on", "off"}, Low, ReadOnly, Ours, "",
 		"Whether io_uring is used: auto where the kernel has it, on stops the start where it has not, off never. Without it the same bytes are written by plain system calls."},
 	{"zurau.stage.bytes", Long, "67108864", atLeast(0), Low, ReadOnly, Ours, "",
-		"Bytes of memory, the page cache of the file zurau-stage, in which the records of async topics are acknowledged before they are in their " +
+		"Bytes of memory, the page cache of the files zurau-stage of all log directories, in which the records of async topics are acknowledged before they are in their " +
 			"segments. What is there outlives the process as what is written does. 0 is none: they are acknowledged when they are written."},
 	{"zurau.sync.method", String, "auto", oneOf{"auto", "dsync", "fdatasync"}, Low, ReadOnly, Ours, "",
 		"How a commit becomes durable: dsync flushes with the write (RWF_DSYNC), fdatasync after it, auto as was measured on the device."},
 	{"zurau.writer", String, "auto", oneOf{"auto", "buffered", "direct"}, Medium, ClusterWide, Ours, "",
 		"How logs are written: buffered (pwritev and fdatasync), direct (O_DIRECT through the ring), or auto, which is direct for sync logs and for async ones that are written in large pieces. A log changes at its next roll. Topics may have their own."},
 	{"zurau.zero.ahead.bytes", Long, "1073741824", atLeast(0), Low, ReadOnly, Ours, "",
-		"Space that is filled with zeros ahead of the logs which make small sync commits, over all logs. 0 switches it off."},
+		"Space that is filled with zeros ahead of the logs which make small sync commits, over all logs and log directories. 0 switches it off."},
 }

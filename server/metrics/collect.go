@@ -5,6 +5,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/netio"
 	"github.com/zurau/zurau/server/partition"
@@ -23,8 +24,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	c.requests(s)
 	c.connections(s)
 	c.logs(s)
-	c.directory(s)
-	c.recovery(s)
+	c.directories(s)
 }
 
 // A scrape takes metrics. Labels are names and values in turn.
@@ -138,27 +138,33 @@ func sumOf(t *partition.Topic) (s sums) {
 	return s
 }
 
-func (c collector) directory(s scrape) {
-	up := 1.0
-	if c.Engine.Err() != nil {
-		up = 0
-	}
-	s.gauge("log_directory_up", "1 while the log directory takes records.", up, "dir", c.Dir)
-	if free, err := fs.OS().Free(c.Dir); err == nil {
-		s.gauge("log_directory_free_bytes", "Bytes that are free in the log directory's file system.", float64(free), "dir", c.Dir)
+func (c collector) directories(s scrape) {
+	for _, d := range c.Dirs.All() {
+		up := 1.0
+		if d.Err() != nil {
+			up = 0
+		}
+		s.gauge("log_directory_up", "1 while the log directory takes records.", up, "dir", d.Path())
+		s.gauge("log_directory_logs", "Logs in the log directory.", float64(len(d.Logs())), "dir", d.Path())
+		if free, err := fs.OS().Free(d.Path()); err == nil {
+			s.gauge("log_directory_free_bytes", "Bytes that are free in the log directory's file system.", float64(free), "dir", d.Path())
+		}
+		if e := d.Engine(); e != nil {
+			s.gauge("log_directory_room_bytes", "Bytes that appends may take before they are refused, for the reserve's sake.", float64(e.Room()), "dir", d.Path())
+			recovery(s, e.Recovery(), d.Path())
+		}
 	}
 }
 
-func (c collector) recovery(s scrape) {
-	r := c.Engine.Recovery()
+func recovery(s scrape, r engine.Recovery, dir string) {
 	clean := 0.0
 	if r.Clean {
 		clean = 1
 	}
-	s.gauge("recovery_clean", "1 where the stop before the last start was orderly.", clean)
-	s.gauge("recovery_duration_seconds", "Duration of the last start's recovery.", r.Duration.Seconds())
-	s.gauge("recovery_logs", "Logs that the last start opened.", float64(r.Logs))
-	s.gauge("recovery_scanned_bytes", "Bytes beyond recovery points that the last start checked.", float64(r.Scanned))
-	s.gauge("recovery_cut_bytes", "Bytes of torn ends that the last start took off.", float64(r.Cut))
-	s.gauge("recovery_offline_logs", "Logs that the last start found corrupt.", float64(r.Offline))
+	s.gauge("recovery_clean", "1 where the stop before the last start was orderly.", clean, "dir", dir)
+	s.gauge("recovery_duration_seconds", "Duration of the last start's recovery.", r.Duration.Seconds(), "dir", dir)
+	s.gauge("recovery_logs", "Logs that the last start opened.", float64(r.Logs), "dir", dir)
+	s.gauge("recovery_scanned_bytes", "Bytes beyond recovery points that the last start checked.", float64(r.Scanned), "dir", dir)
+	s.gauge("recovery_cut_bytes", "Bytes of torn ends that the last start took off.", float64(r.Cut), "dir", dir)
+	s.gauge("recovery_offline_logs", "Logs that the last start found corrupt.", float64(r.Offline), "dir", dir)
 }

@@ -18,8 +18,8 @@
 //	zurau_topic_log_bytes, zurau_topic_records     what is stored
 //	zurau_topic_appended_records_total             log end offsets: its rate is that of appends
 //	zurau_topic_unflushed_records                  what a power cut could take
-//	zurau_log_directory_up{dir}                    0 when it has failed, or for how many logs: zurau_logs_offline
-//	zurau_log_directory_free_bytes{dir}
-//	zurau_recovery_...                             what the last start found: duration, bytes scanned and cut, corrupt logs
+//	zurau_log_directory_up{dir}                    0 when it is offline, or for how many logs: zurau_logs_offline
+//	zurau_log_directory_logs{dir}                  and _free_bytes{dir}, _room_bytes{dir}: what is free, and what appends may take of it
+//	zurau_recovery_...{dir}                        what the last start found: duration, bytes scanned and cut, corrupt logs
 //	go_..., process_...                            the process
 package metrics

@@ -12,10 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/netio"
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/server/api"
+	"github.com/zurau/zurau/server/logdir"
 	"github.com/zurau/zurau/server/partition"
 	"github.com/zurau/zurau/server/wire"
 )
@@ -25,10 +25,9 @@ type Source struct {
 	Requests   *wire.Stats
 	Appends    *api.AppendStats
 	Net        *netio.Server
-	Engine     *engine.Engine
+	Dirs       *logdir.Set
 	Metadata   *metadata.Node
 	Partitions *partition.Table
-	Dir        string
 	// Health returns why the broker cannot go on, or nil.
 	Health func() error
 	Log    *slog.Logger

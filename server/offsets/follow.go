@@ -55,8 +55,8 @@ func (s *Store) lead(t metadata.Topic) {
 	s.mu.last = done
 	var rest []int32
 	for p := from; p < to; p++ {
-		if m, ok := t.Partition(p); ok && m.Leader < 0 {
-			continue // its log is somewhere else, and with it the groups
+		if m, ok := t.Partition(p); ok && m.Leader < 0 || s.offline(in, p) {
+			continue // its log is somewhere else, or its directory is offline, and with it the groups
 		}
 		if !over(before) || !s.loadEmpty(in, p) {
 			rest = append(rest, p)
@@ -83,6 +83,31 @@ func (s *Store) loadEmpty(in *incarnation, p int32) bool {
 	}
 	s.loadPartition(in, p)
 	return true
+}
+
+// offline reports whether a partition is here and has no log.
+func (s *Store) offline(in *incarnation, p int32) bool {
+	t := s.table.ByID(in.id)
+	if t == nil {
+		return false
+	}
+	at := t.Partition(p)
+	return at != nil && at.Log == nil
+}
+
+// DirectoryFailed gives up the partitions that have lost their logs: the groups in them are nobody's until the next start.
+func (s *Store) DirectoryFailed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := s.mu.topic
+	if in == nil {
+		return
+	}
+	for p := range in.led {
+		if s.offline(in, p) {
+			s.groups.Resigned(p)
+		}
+	}
 }
 
 func over(c <-chan struct{}) bool {

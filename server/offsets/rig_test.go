@@ -12,6 +12,7 @@ import (
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/server/logdir"
 	"github.com/zurau/zurau/server/partition"
 )
 
@@ -20,6 +21,7 @@ type rig struct {
 	t      *testing.T
 	disk   *fs.Crash
 	engine *engine.Engine
+	dir    *logdir.Dir
 	meta   *metadata.Node
 	table  *partition.Table
 	store  *Store
@@ -40,11 +42,12 @@ func start(t *testing.T, disk *fs.Crash) *rig {
 	t.Helper()
 	r := &rig{t: t, disk: disk}
 	var err error
-	r.engine, err = engine.Open(engine.Options{Dir: dir, FS: disk, OnAdvance: partition.Advanced, RetentionInterval: -1, Writers: 1})
+	r.dir, err = logdir.Open(metadata.ID{1}, engine.Options{Dir: dir, FS: disk, OnAdvance: partition.Advanced, RetentionInterval: -1, Writers: 1})
 	must(t, err)
+	r.engine = r.dir.Engine()
 	r.meta, err = metadata.Open(metadata.Options{Dir: dir, FS: disk})
 	must(t, err)
-	r.table = partition.New(0, r.engine, nil, discard)
+	r.table = partition.New(0, logdir.New(r.dir), nil, discard)
 	must(t, r.table.Follow(r.meta))
 	r.store = New(Options{Metadata: r.meta, Partitions: r.table, Config: config.Groups{OffsetsPartitions: 4}, Log: discard})
 	t.Cleanup(r.stop)

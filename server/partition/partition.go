@@ -6,6 +6,7 @@ import (
 
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/server/logdir"
 )
 
 // A Topic is the partitions of one topic.
@@ -33,11 +34,13 @@ func (t *Topic) Partition(i int32) *Partition {
 	return all[i]
 }
 
-// A Partition is one partition. Log is nil where this broker does not lead it, or could not make it.
+// A Partition is one partition. Log is nil where this broker does not lead it, where its directory is offline or not here, or
+// where it could not be made. A partition whose directory fails is replaced by one without a log.
 type Partition struct {
 	Topic *Topic
 	ID    int32
 	Log   *engine.Log
+	Dir   *logdir.Dir // of Log; nil where there is none
 
 	away bool // this broker does not lead it
 

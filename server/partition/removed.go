@@ -1,6 +1,10 @@
 package partition
 
-import "github.com/zurau/zurau/replication/metadata"
+import (
+	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/server/logdir"
+)
 
 // finishDeletions deletes the logs of topics that were removed, by their topic ids, which no other topic ever gets. A log
 // without an id, or with one that the metadata never had, is nobody's to delete.
@@ -11,14 +15,19 @@ func (t *Table) finishDeletions(img *metadata.Image) {
 			gone[ref.ID] = true
 		}
 	}
-	for _, l := range t.engine.Logs() {
-		if !gone[l.TopicID()] {
-			continue
+	for _, d := range t.dirs.All() {
+		for _, l := range d.Logs() {
+			if gone[l.TopicID()] {
+				t.finishDeletion(d, l)
+			}
 		}
-		if err := t.engine.Delete(l.Name()); err != nil {
-			t.log.Error("delete what a deletion left", "log", l.Name(), "error", err)
-			continue
-		}
-		t.log.Info("deleted a log that the deletion of its topic had left", "log", l.Name(), "id", metadata.ID(l.TopicID()))
 	}
+}
+
+func (t *Table) finishDeletion(d *logdir.Dir, l *engine.Log) {
+	if err := d.Delete(l.Name()); err != nil {
+		t.log.Error("delete what a deletion left", "log", l.Name(), "dir", d.Path(), "error", err)
+		return
+	}
+	t.log.Info("deleted a log that the deletion of its topic had left", "log", l.Name(), "dir", d.Path(), "id", metadata.ID(l.TopicID()))
 }

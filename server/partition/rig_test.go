@@ -10,6 +10,7 @@ import (
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/server/logdir"
 )
 
 // A rig is a table between an engine and a metadata node, on a disk in memory. The disk is what survives it.
@@ -18,6 +19,7 @@ type rig struct {
 	disk   *fs.Crash
 	log    *bytes.Buffer
 	engine *engine.Engine
+	dir    *logdir.Dir
 	meta   *metadata.Node
 	table  *Table
 }
@@ -40,12 +42,13 @@ func (r *rig) start() {
 	r.t.Helper()
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	var err error
-	r.engine, err = engine.Open(engine.Options{Dir: dir, FS: r.disk, OnAdvance: Advanced, RetentionInterval: -1, Writers: 1})
+	r.dir, err = logdir.Open(metadata.ID{1}, engine.Options{Dir: dir, FS: r.disk, OnAdvance: Advanced, RetentionInterval: -1, Writers: 1})
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.engine = r.dir.Engine()
 	r.openMetadata()
-	r.table = New(0, r.engine, nil, log)
+	r.table = New(0, logdir.New(r.dir), nil, log)
 	if err := r.table.Follow(r.meta); err != nil {
 		r.t.Fatal(err)
 	}

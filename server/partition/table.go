@@ -13,12 +13,13 @@ import (
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/server/logdir"
 )
 
 // A Table is the topics and partitions of this broker.
 type Table struct {
 	node   int32
-	engine *engine.Engine
+	dirs   *logdir.Set
 	static *config.Static
 	log    *slog.Logger
 
@@ -33,8 +34,8 @@ type Table struct {
 }
 
 // New returns an empty table: Follow fills it.
-func New(node int32, e *engine.Engine, static *config.Static, log *slog.Logger) *Table {
-	return &Table{node: node, engine: e, static: static, log: log, byName: map[string]*Topic{}, byID: map[[16]byte]*Topic{}}
+func New(node int32, dirs *logdir.Set, static *config.Static, log *slog.Logger) *Table {
+	return &Table{node: node, dirs: dirs, static: static, log: log, byName: map[string]*Topic{}, byID: map[[16]byte]*Topic{}}
 }
 
 // OnDelete has f told of topics that were deleted, on the metadata's goroutine: f must be quick. It is called before
@@ -52,13 +53,16 @@ func (t *Table) Follow(m *metadata.Node) error {
 		t.adopt(topic)
 		t.put(img, topic)
 	}
-	for _, l := range t.engine.Logs() {
-		if l.Attached() == nil {
-			t.log.Warn("a log is of no topic that there is, and is left alone", "log", l.Name())
-			l.SetConfig(engine.Config{KeepAll: true, RetentionAge: -1}) // what its topic's retention was is not known
+	for _, d := range t.dirs.All() {
+		for _, l := range d.Logs() {
+			if l.Attached() == nil {
+				t.log.Warn("a log is of no topic that there is, and is left alone", "log", l.Name(), "dir", d.Path())
+				l.SetConfig(engine.Config{KeepAll: true, RetentionAge: -1}) // what its topic's retention was is not known
+			}
 		}
 	}
-	return t.engine.Err()
+	t.tellMissing()
+	return t.dirs.Err()
 }
 
 // ByName returns the topic of that name, or nil.
@@ -108,7 +112,11 @@ func (t *Table) changed(_, img *metadata.Image, d metadata.Delta) {
 // log without id that turns up later is what a deletion left.
 func (t *Table) adopt(mt metadata.Topic) {
 	for p := range mt.Partitions() {
-		if l, ok := t.engine.Log(engine.Name{Topic: mt.Name(), Partition: p.ID}); ok {
+		name := engine.Name{Topic: mt.Name(), Partition: p.ID}
+		if _, l := t.dirs.Log(name, mt.ID()); l != nil {
+			continue
+		}
+		if _, l := t.dirs.Log(name, [16]byte{}); l != nil {
 			l.Adopt(mt.ID())
 		}
 	}
@@ -146,38 +154,6 @@ func (t *Table) put(img *metadata.Image, mt metadata.Topic) {
 	}
 }
 
-// make opens or creates a partition's log, unless somebody else leads it or nobody does. A folder of that name with another topic's id may be what a deletion left
-// unfinished, or have come out of a backup: it is set aside, since nobody can tell that its records are not wanted.
-func (t *Table) make(topic *Topic, mp metadata.Partition) *Partition {
-	p := &Partition{Topic: topic, ID: mp.ID, away: mp.Leader != t.node}
-	if p.away {
-		return p
-	}
-	name := engine.Name{Topic: topic.Name, Partition: mp.ID}
-	cfg := engineConfig(topic.Config())
-	l, ok := t.engine.Log(name)
-	if ok && l.TopicID() != topic.ID {
-		t.log.Warn("a log is of another topic than the one of its name", "log", name,
-			"id", metadata.ID(l.TopicID()), "expected", metadata.ID(topic.ID))
-		if err := t.engine.SetAside(name); err != nil {
-			t.log.Error("set aside", "log", name, "error", err)
-			return p
-		}
-		ok = false
-	}
-	if !ok {
-		var err error
-		if l, err = t.engine.Create(name, topic.ID, cfg); err != nil {
-			t.log.Error("create", "log", name, "error", err)
-			return p
-		}
-	}
-	l.SetConfig(cfg)
-	l.Attach(p)
-	p.Log = l
-	return p
-}
-
 // remove takes a topic away. Who waits for its records is woken and finds it gone.
 func (t *Table) remove(ref metadata.TopicRef) {
 	t.mu.Lock()
@@ -192,7 +168,7 @@ func (t *Table) remove(ref metadata.TopicRef) {
 	}
 	for _, p := range topic.Partitions() {
 		if p.Log != nil {
-			if err := t.engine.Delete(p.Log.Name()); err != nil {
+			if err := p.Dir.Delete(p.Log.Name()); err != nil {
 				t.log.Error("delete", "log", p.Log.Name(), "error", err)
 			}
 		}

@@ -36,17 +36,19 @@ func serveCommand() *cobra.Command {
 
 When clients can connect it prints one line on standard output, "ready HOST:PORT"; the log goes to standard error.
 SIGTERM and SIGINT stop it in order; a second one stops it at once, as a crash would. When a write or a flush of the
-data directory fails, the broker stops with exit status 1, and a start recovers.
+data directory fails, the broker stops with exit status 1, and a start recovers. With several directories it goes on with
+the others, unless it was the one with the metadata.
 
 Settings have Kafka's names. --set wins over the environment (ZURAU_LOG_RETENTION_HOURS=24), and that over the file.`,
 		Example: `  zurau serve
   zurau serve --listen 0.0.0.0:9092 --data /var/lib/zurau --set log.retention.hours=24
+  zurau serve --data /disk1/zurau,/disk2/zurau
   zurau serve server.properties`,
 		Args: argsBetween(0, 1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args) },
 	}
 	c.Flags().StringVar(&f.listen, "listen", "", "`HOST:PORT` to listen on (default 127.0.0.1:9092)")
-	c.Flags().StringVar(&f.data, "data", "", "`DIR` of the data (default ./zurau-data)")
+	c.Flags().StringVar(&f.data, "data", "", "`DIR` of the data, or several with commas between (default ./zurau-data)")
 	c.Flags().StringVar(&f.metrics, "metrics-listen", "", "`HOST:PORT` to serve metrics on for Prometheus, at /metrics (default none)")
 	c.Flags().StringArrayVar(&f.set, "set", nil, "a setting, `KEY=VALUE`; may be repeated")
 	c.Flags().StringVar(&f.level, "log-level", "info", "debug, info, warn or error")

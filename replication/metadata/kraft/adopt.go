@@ -17,7 +17,7 @@ import (
 // What configs the topics had is not known. Those of people get retention.ms and retention.bytes without a limit, so
 // that nothing is deleted before somebody has said what may be; the broker's own get the policy that they always have.
 func Adopt(b Broker, rand io.Reader) (Plan, error) {
-	p := planner{b: b, directories: []metadata.ID{b.Directory}, taken: map[metadata.ID]string{}}
+	p := planner{b: b, taken: map[metadata.ID]string{}}
 	p.cluster()
 	topics := map[string][]Log{}
 	for _, l := range b.Logs {
@@ -39,7 +39,7 @@ func (p *planner) adopt(name string, logs []Log, rand io.Reader) error {
 	if err != nil {
 		return err
 	}
-	epochs, end := map[int32]int32{}, int32(0)
+	here, end := map[int32]Log{}, int32(0)
 	for _, l := range logs {
 		switch {
 		case l.Partition >= mostPartitions:
@@ -47,7 +47,7 @@ func (p *planner) adopt(name string, logs []Log, rand io.Reader) error {
 		case l.ID != id && !l.ID.IsZero():
 			p.Left = append(p.Left, fmt.Sprintf("%s, whose topic id %s is not %s", folder(name, l.Partition), l.ID, id))
 		default:
-			epochs[l.Partition], end = max(l.Epoch, 0), max(end, l.Partition+1)
+			here[l.Partition], end = l, max(end, l.Partition+1)
 		}
 	}
 	if end == 0 {
@@ -56,9 +56,10 @@ func (p *planner) adopt(name string, logs []Log, rand io.Reader) error {
 	p.taken[id] = name
 	p.newTopic(name, id)
 	for i := range end {
-		epoch, here := epochs[i]
-		m := metadata.Partition{ID: i, Leader: -1, LeaderEpoch: epoch, Replicas: []int32{p.b.NodeID}, ISR: []int32{}, Directories: p.directories}
-		if here {
+		log, there := here[i]
+		m := metadata.Partition{ID: i, Leader: -1, LeaderEpoch: max(log.Epoch, 0), Replicas: []int32{p.b.NodeID}, ISR: []int32{},
+			Directories: []metadata.ID{log.Directory}}
+		if there {
 			m.Leader, m.ISR = p.b.NodeID, []int32{p.b.NodeID}
 		} else {
 			p.Absent = append(p.Absent, folder(name, i))

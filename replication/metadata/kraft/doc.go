@@ -4,7 +4,7 @@
 //
 //	state, err := kraft.Read(fs.OS(), filepath.Join(dir, kraft.Folder))
 //	// errors.Is(err, os.ErrNotExist): Kafka's metadata is not here
-//	plan := state.Import(kraft.Broker{NodeID: 1, Directory: id, Logs: logs})
+//	plan := state.Import(kraft.Broker{NodeID: 1, Directories: ids, Logs: logs})
 //	// plan.Records go into the metadata log; the rest of plan is for people
 //
 // Where the folder is missing or cannot be read, Adopt makes topics of the partition folders alone.

@@ -22,7 +22,7 @@ func FuzzRecords(f *testing.F) {
 				return
 			}
 		}
-		plan := s.Import(Broker{NodeID: 1, Directory: own})
+		plan := s.Import(Broker{NodeID: 1, Directories: []metadata.ID{own}})
 		if _, _, err := new(metadata.Image).Apply(1, plan.Records); err != nil {
 			t.Errorf("%x %x: %v", first, second, err)
 		}

@@ -14,10 +14,10 @@ import (
 // Broker is who imports.
 type Broker struct {
 	NodeID    int32
-	ClusterID string      // of meta.properties; "" where there is none
-	Directory metadata.ID // of the log directory
-	// Logs are the partition folders of the directory.
-	Logs []Log
+	ClusterID string // of meta.properties; "" where there is none
+	// Directories are the ids of the log directories, Logs the partition folders in them.
+	Directories []metadata.ID
+	Logs        []Log
 	// Internal reports whether a topic of that name is the broker's own.
 	Internal func(name string) bool
 	// Accept refuses a config that the broker does not take, with why. nil takes all.
@@ -30,6 +30,7 @@ type Log struct {
 	Partition int32
 	ID        metadata.ID // of the topic, zero where partition.metadata does not say it
 	Epoch     int32       // newest leader epoch of the log, -1 for none
+	Directory metadata.ID // that it is in
 }
 
 // A Plan is what an import would do.
@@ -50,9 +51,10 @@ type Plan struct {
 
 // Import plans the import of a state.
 func (s *State) Import(b Broker) Plan {
-	p := planner{b: b, here: map[string]int32{}, directories: []metadata.ID{b.Directory}}
+	p := planner{b: b, here: map[string]Log{}, placed: map[metadata.ID]int{}}
 	for _, l := range b.Logs {
-		p.here[folder(l.Topic, l.Partition)] = l.Epoch
+		p.here[folder(l.Topic, l.Partition)] = l
+		p.placed[l.Directory]++
 	}
 	p.cluster()
 	for _, t := range s.sorted() {
@@ -75,10 +77,10 @@ func folder(topic string, partition int32) string { return topic + "-" + strconv
 // A planner builds a plan.
 type planner struct {
 	Plan
-	b           Broker
-	here        map[string]int32 // folders, and the newest leader epoch of each
-	directories []metadata.ID
-	taken       map[metadata.ID]string // ids of adopted topics
+	b      Broker
+	here   map[string]Log         // by folder
+	placed map[metadata.ID]int    // logs of each directory, those that are yet to be made too
+	taken  map[metadata.ID]string // ids of adopted topics
 }
 
 func (p *planner) add(r metadata.Record) { p.Records = append(p.Records, r) }
@@ -111,14 +113,17 @@ func (p *planner) topic(t *Topic) {
 // it is empty. The epoch goes on from Kafka's: a start raises it.
 func (p *planner) partition(t *Topic, number int32, old *Partition) {
 	name := folder(t.Name, number)
-	_, here := p.here[name]
-	m := metadata.Partition{ID: number, Leader: -1, LeaderEpoch: max(old.LeaderEpoch, p.here[name]), PartitionEpoch: old.PartitionEpoch + 1,
+	log, here := p.here[name]
+	m := metadata.Partition{ID: number, Leader: -1, LeaderEpoch: max(old.LeaderEpoch, log.Epoch), PartitionEpoch: old.PartitionEpoch + 1,
 		Replicas: slices.Clone(old.Replicas), ISR: []int32{}}
 	if here || p.ours(old) {
 		if m.Leader = p.b.NodeID; here && p.lags(old) {
 			p.Lagging = append(p.Lagging, name)
 		}
-		m.Replicas, m.ISR, m.Directories = []int32{p.b.NodeID}, []int32{p.b.NodeID}, p.directories
+		m.Replicas, m.ISR = []int32{p.b.NodeID}, []int32{p.b.NodeID}
+		if m.Directories = []metadata.ID{log.Directory}; !here {
+			m.Directories = []metadata.ID{p.place(old)}
+		}
 	} else {
 		p.Absent = append(p.Absent, name)
 	}
@@ -132,7 +137,23 @@ func (p *planner) ours(old *Partition) bool {
 	if len(old.Replicas) != 1 || old.Replicas[0] != p.b.NodeID {
 		return false
 	}
-	return len(old.Directories) != 1 || old.Directories[0] == p.b.Directory || reserved(old.Directories[0])
+	return len(old.Directories) != 1 || slices.Contains(p.b.Directories, old.Directories[0]) || reserved(old.Directories[0])
+}
+
+// place chooses the directory of a partition without a folder: the one that Kafka had chosen, else the one with the fewest logs.
+func (p *planner) place(old *Partition) metadata.ID {
+	var best metadata.ID
+	for i, id := range p.b.Directories {
+		if len(old.Directories) == 1 && old.Directories[0] == id {
+			best = id
+			break
+		}
+		if i == 0 || p.placed[id] < p.placed[best] {
+			best = id
+		}
+	}
+	p.placed[best]++
+	return best
 }
 
 // lags reports whether others may have records of a partition that this broker's copy has not.

@@ -55,8 +55,8 @@ func TestAPartitionIsServedWhereItsFolderIs(t *testing.T) {
 		of(kindPartition, 2).int32(5).id(a).int32s(2, 1).int32s(2).int32s().int32s().int32(2).int32(9).int32(9).ids().uvarint(0),
 		of(kindPartition, 2).int32(6).id(a).int32s(2, 1).int32s().int32s().int32s().int32(-1).int32(9).int32(9).ids().uvarint(1).tag(1, body{}.int32s(1)),
 		part(a, 7, 1, 2, 1))
-	plan := s.Import(Broker{NodeID: 1, ClusterID: "c", Directory: own,
-		Logs: []Log{{"t", 0, a, 5}, {"t", 5, a, 4}, {"t", 6, a, 9}, {"t", 7, a, 12}, {"unknown", 0, b, 1}}})
+	plan := s.Import(Broker{NodeID: 1, ClusterID: "c", Directories: []metadata.ID{own},
+		Logs: []Log{{"t", 0, a, 5, own}, {"t", 5, a, 4, own}, {"t", 6, a, 9, own}, {"t", 7, a, 12, own}, {"unknown", 0, b, 1, own}}})
 	img := image(t, plan.Records)
 	if img.ClusterID != "c" || plan.Topics != 1 || plan.Partitions != 8 {
 		t.Errorf("cluster %q, %d topics, %d partitions", img.ClusterID, plan.Topics, plan.Partitions)
@@ -80,11 +80,39 @@ func TestAPartitionIsServedWhereItsFolderIs(t *testing.T) {
 	}
 }
 
+func TestOfSeveralDirectoriesEachPartitionIsInItsFoldersOrInKafkasChoice(t *testing.T) {
+	other := metadata.ID{0xdd}
+	s := read(t, topic("t", a),
+		withDirectory(a, 0, own, 1),                // was moved to the other by hand
+		withDirectory(a, 1, other, 1),              // never made
+		withDirectory(a, 2, metadata.ID{15: 1}, 1), // never made, and Kafka had not placed it: the other has fewer
+		withDirectory(a, 3, metadata.ID{0xee}, 1))  // in one that is not here
+	plan := s.Import(Broker{NodeID: 1, Directories: []metadata.ID{own, other}, Logs: []Log{
+		{"t", 0, a, 5, other}, {"u", 0, b, 0, own}, {"u", 1, b, 0, own}, {"u", 2, b, 0, own}}})
+	img := image(t, plan.Records)
+	for number, want := range []metadata.ID{other, other, other} {
+		if p := partitionOf(t, img, "t", int32(number)); p.Leader != 1 || len(p.Directories) != 1 || p.Directories[0] != want {
+			t.Errorf("partition %d: led by %d in %v, want %v", number, p.Leader, p.Directories, want)
+		}
+	}
+	if p := partitionOf(t, img, "t", 3); p.Leader != -1 || !slices.Equal(plan.Absent, []string{"t-3"}) {
+		t.Errorf("t-3 is led by %d, absent are %q", p.Leader, plan.Absent)
+	}
+	adopted, err := Adopt(Broker{NodeID: 1, Logs: []Log{{"t", 0, a, 5, other}, {"t", 1, a, 5, own}}}, rand.Reader)
+	check(t, err)
+	img = image(t, adopted.Records)
+	for number, want := range []metadata.ID{other, own} {
+		if p := partitionOf(t, img, "t", int32(number)); len(p.Directories) != 1 || p.Directories[0] != want {
+			t.Errorf("adopted, partition %d is in %v, want %v", number, p.Directories, want)
+		}
+	}
+}
+
 func TestConfigsOfWhatIsHereAreImportedAndTheOthersNamed(t *testing.T) {
 	s := read(t, topic("t", a), part(a, 0, 1, 0, 1), conf(2, "t", "retention.ms", "1"), conf(2, "t", "nonsense", "x"),
 		conf(4, "", "log.retention.ms", "2"), conf(4, "1", "log.cleaner.threads", "3"), conf(4, "2", "log.cleaner.threads", "4"),
 		conf(16, "metrics", "interval.ms", "5"), conf(32, "group", "consumer.session.timeout.ms", "6"), conf(8, "1", "logger", "DEBUG"))
-	plan := s.Import(Broker{NodeID: 1, Directory: own, Accept: func(r metadata.Resource, key, _ string) error {
+	plan := s.Import(Broker{NodeID: 1, Directories: []metadata.ID{own}, Accept: func(r metadata.Resource, key, _ string) error {
 		if key == "nonsense" {
 			return errors.New("unknown")
 		}
@@ -143,9 +171,9 @@ func TestWhatHasNoPlaceHereIsCounted(t *testing.T) {
 
 func TestTopicsAreAdoptedFromTheirFolders(t *testing.T) {
 	internal := func(name string) bool { return strings.HasPrefix(name, "__") }
-	plan, err := Adopt(Broker{NodeID: 4, ClusterID: "c", Directory: own, Internal: internal, Logs: []Log{
-		{"t", 3, metadata.ID{}, 6}, {"t", 0, a, -1}, {"t", 1, b, 9}, {"__consumer_offsets", 0, metadata.ID{6}, 2}, {"none", 0, metadata.ID{}, 0},
-		{"far", mostPartitions, metadata.ID{5}, 0}, {"t-copy", 0, a, 0}}}, rand.Reader)
+	plan, err := Adopt(Broker{NodeID: 4, ClusterID: "c", Directories: []metadata.ID{own}, Internal: internal, Logs: []Log{
+		{"t", 3, metadata.ID{}, 6, own}, {"t", 0, a, -1, own}, {"t", 1, b, 9, own}, {"__consumer_offsets", 0, metadata.ID{6}, 2, own},
+		{"none", 0, metadata.ID{}, 0, own}, {"far", mostPartitions, metadata.ID{5}, 0, own}, {"t-copy", 0, a, 0, own}}}, rand.Reader)
 	check(t, err)
 	img := image(t, plan.Records)
 	of, _ := img.Topic("t")
