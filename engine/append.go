@@ -191,6 +191,7 @@ func (l *Log) acknowledged(cfg *Config) int64 {
 // account makes the log's state that behind a batch.
 func (l *Log) account(info *record.Info, batch record.Batch, cfg *Config) {
 	last := l.mu.end + int64(info.LastOffsetDelta)
+	l.mu.tally.Note(l.mu.active.Base, l.mu.active.Appended(), batch, info.Size)
 	l.mu.active.Note(info.Size, last, info.MaxTimestamp, cfg.IndexInterval)
 	if info.ProducerID >= 0 {
 		l.noteProducer(info, batch, last)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/zurau/zurau/engine/checkpoint"
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/segment"
 )
 
@@ -70,12 +71,15 @@ func (e *Engine) checkpointSoon(l *Log) {
 func (l *Log) settle() error {
 	l.settling.Lock()
 	defer l.settling.Unlock()
-	at, snapshot, err := l.snapshot()
+	at, snapshot, pieces, err := l.snapshot()
 	if err != nil || !l.w.made.Load() {
 		return err
 	}
 	if err := l.flushWritten(); err != nil {
 		return err
+	}
+	if err := l.writeGuards(l.inView(pieces)); err != nil {
+		return l.e.failIfFinal(err)
 	}
 	if err := l.settleFiles(at.offset, snapshot); err != nil {
 		return l.e.failIfFinal(err)
@@ -104,18 +108,20 @@ func (l *Log) settleFiles(offset int64, snapshot []byte) error {
 	return l.syncNames()
 }
 
-// snapshot returns the point at the log end offset and the producers' state there, once everything below it is written.
-func (l *Log) snapshot() (at point, b []byte, err error) {
+// snapshot returns the point at the log end offset, the producers' state there, and for the guards what was appended below it since
+// the last one, once everything below it is written.
+func (l *Log) snapshot() (at point, b []byte, pieces []guard.Of, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.deleted {
-		return at, nil, ErrDeleted
+		return at, nil, nil, ErrDeleted
 	}
 	at.offset, at.base, b = l.mu.end, l.mu.active.Base, l.mu.producers.Marshal()
 	at.maxTimestamp, at.maxOffset = l.mu.active.MaxTimestamp()
+	pieces = l.mu.tally.Take()
 	l.w.beyond.Store(0)
 	l.awaitWritten(at.offset)
-	return at, b, nil
+	return at, b, pieces, nil
 }
 
 // newest returns the last segment that has a file, or the active one where none has.

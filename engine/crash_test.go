@@ -64,6 +64,11 @@ func (c *cut) verify(a *account, h how) error {
 			return errors.Join(fmt.Errorf("%s: %w", n, err), e.Close())
 		}
 	}
+	for _, l := range e.Logs() {
+		if err := guarded(c.disk, l, false); err != nil {
+			return errors.Join(err, e.Close())
+		}
+	}
 	// What a recovery serves has to be there after the next cut, too.
 	if err := sameAfter(e, c.disk, fs.DropUnflushed, h); err != nil {
 		return errors.Join(fmt.Errorf("a cut right after recovery: %w", err), e.Close())
@@ -192,7 +197,7 @@ func (k *cuts) verify(h how, enough int) (errs []error) {
 // rules returns what the disk that the workload ran on has to say of how it was used.
 func (k *cuts) rules() error {
 	errs := k.disk.Violations()
-	if files := k.disk.ClosedUnflushed(); len(files) > 0 {
+	if files := closedUnflushed(k.disk); len(files) > 0 {
 		errs = append(errs, fmt.Errorf("closed with unflushed writes: %v", files))
 	}
 	return errors.Join(errs...)

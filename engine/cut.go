@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/segment"
 )
 
@@ -84,6 +85,9 @@ func (r *recovering) setAside(bases []int64) error {
 	r.changed = true
 	for _, base := range bases {
 		r.done.Cut += r.sizes[base]
+		if err := r.e.removeIfThere(guard.Name(r.dir, base)); err != nil {
+			return err
+		}
 		for _, kind := range []string{segment.LogSuffix, segment.IndexSuffix, segment.TimeSuffix, segment.TxnSuffix, segment.SnapshotSuffix} {
 			name := segment.Name(r.dir, base, kind)
 			err := r.e.fs.Rename(name, name+tornSuffix+"0")

@@ -63,7 +63,7 @@ func TestManyLogsDoWithFewDescriptors(t *testing.T) {
 				b.whole(l, 0, 10)
 			}
 			b.stop()
-			if files := b.disk.ClosedUnflushed(); len(files) > 0 {
+			if files := closedUnflushed(b.disk); len(files) > 0 {
 				t.Errorf("%s, sync %t: closed with unflushed writes: %v", h.name, sync, files)
 			}
 		}

@@ -87,7 +87,8 @@
 //	        .txnindex
 //	    <offset>.snapshot                       producers: engine/producer
 //	    leader-epoch-checkpoint, partition.metadata
-//	    *.deleted                               go after Config.DeleteDelay
+//	    <base offset>.guard.deleted             ours: what was flushed, against rot: engine/guard
+//	    other *.deleted                         go after Config.DeleteDelay
 //	    <base offset>.log.torn-<position>       ours: what a recovery took off, for people to look at; nothing reads it
 //	    <base offset>.log.staged-<position>     ours: what the stage had, and the log had no place for
 //	<topic>-<partition>.<number>-delete/        a deleted log, until Config.DeleteDelay is over

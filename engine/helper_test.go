@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -152,6 +154,21 @@ func overwrite(t testing.TB, disk fs.FS, name string, with []byte) {
 	must(t, f.Write(with, 0, false))
 	must(t, f.Datasync())
 	must(t, f.Close())
+}
+
+// closedUnflushed returns what was closed with unflushed writes, but for guards, on which nobody counts.
+func closedUnflushed(disk *fs.Crash) []string {
+	return slices.DeleteFunc(disk.ClosedUnflushed(), func(name string) bool { return isGuard(filepath.Base(name)) })
+}
+
+// unguard removes the guards of a log, for what a start does without.
+func unguard(t *testing.T, disk *fs.Crash, dir string) {
+	t.Helper()
+	for _, name := range list(t, disk, dir) {
+		if isGuard(name) {
+			must(t, disk.Remove(filepath.Join(dir, name)))
+		}
+	}
 }
 
 // read returns a file's bytes.

@@ -40,6 +40,7 @@ func (l *Log) promise(offset int64) { l.w.syncFrom.CompareAndSwap(-1, offset) }
 type planted struct {
 	early   bool // an acknowledgement leaves before the flush
 	doubled bool // a duplicate is acknowledged before the original is flushed
+	stale   bool // a truncation leaves guards as they are
 }
 
 // answerEarly is the first of them.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zurau/zurau/engine/checkpoint"
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/producer"
 	"github.com/zurau/zurau/engine/segment"
 )
@@ -62,6 +63,7 @@ type Log struct {
 		epochs     *checkpoint.LeaderEpochs
 		epochsNew  bool // since they were last in their file
 		epochAhead bool // the latest one has no records yet, and is in no file
+		tally      guard.Tally
 		pending    []*run
 		busy       bool // a writer has the log, or it is in a writer's queue
 		kicked     bool // the last staged run is to be written as it is
@@ -82,6 +84,7 @@ type Log struct {
 	settled            atomic.Pointer[point] // recovery point: everything that a recovery from there needs is durable
 	stored             atomic.Int64          // offset of the newest producer snapshot, -1 before any
 	trash              string                // the folder of a deleted log, until it is left to be removed; under settling
+	guarding           guarding
 }
 
 // A mark is an offset at which a batch ends, and where that is in a file.

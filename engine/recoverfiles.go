@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/segment"
 )
 
@@ -42,7 +43,7 @@ func (r *recovering) list() error {
 			r.sizes[base] = info.Size()
 		case kind == segment.SnapshotSuffix:
 			r.snaps = append(r.snaps, base)
-		case kind == segment.IndexSuffix, kind == segment.TimeSuffix:
+		case kind == segment.IndexSuffix, kind == segment.TimeSuffix, kind == guard.Suffix:
 			r.indexes = append(r.indexes, name)
 		case kind == segment.TxnSuffix:
 			r.indexes = append(r.indexes, name)
@@ -69,6 +70,7 @@ func (r *recovering) folder() ([]string, error) {
 // leftover returns the state of a file that is to be removed by its name alone, or "".
 func leftover(name string) State {
 	switch {
+	case isGuard(name):
 	case strings.HasSuffix(name, segment.DeletedSuffix):
 		return DeletedLeft
 	case strings.HasSuffix(name, copySuffix):
@@ -96,14 +98,18 @@ func (r *recovering) removeOldTorn(torn []string) error {
 	return nil
 }
 
-// removeOrphans removes indexes without a log file: one of the same base offset, made later, would take them for its own.
+// removeOrphans removes indexes and guards without a log file: one of the same base offset, made later, would take them for its own.
 func (r *recovering) removeOrphans() error {
 	for _, name := range r.indexes {
-		base, _, _ := splitName(name)
+		base, kind, _ := splitName(name)
 		if _, ok := r.sizes[base]; ok {
 			continue
 		}
-		if err := r.removeLeft(IndexOrphan, name); err != nil {
+		state := IndexOrphan
+		if kind == guard.Suffix {
+			state = GuardOrphan
+		}
+		if err := r.removeLeft(state, name); err != nil {
 			return err
 		}
 		r.changed = true

@@ -247,6 +247,7 @@ func TestAFileThatEndsBelowTheRecoveryPointIsCutToItsLastBatch(t *testing.T) { /
 				last := lastFile(t, disk, l.Dir(), segment.LogSuffix)
 				whole := read(t, disk, last)
 				overwrite(t, disk, last, whole[:len(whole)-cut])
+				unguard(t, disk, l.Dir())
 			}
 			if clean {
 				b.stop()

@@ -182,7 +182,7 @@ func (r *recovering) redo(s *segment.Segment, end int64) (int64, error) {
 		if _, err := r.e.staged.file.ReadAt(b, run.at+end-run.position); err != nil {
 			return end, fmt.Errorf("read the stage: %w", err)
 		}
-		good := r.noteStaged(s, b)
+		good := r.noteStaged(s, end, b)
 		if good > 0 {
 			r.meet(Staged, "file", s.Path(), "position", end, "bytes", good)
 		}
@@ -207,8 +207,9 @@ func (r *recovering) redo(s *segment.Segment, end int64) (int64, error) {
 	return end, nil
 }
 
-// noteStaged accounts for the whole batches at the start of b that go on where the log ends, and returns their bytes.
-func (r *recovering) noteStaged(s *segment.Segment, b []byte) (good int) {
+// noteStaged accounts for the whole batches at the start of b that go on where the log ends, at a position of the segment, and
+// returns their bytes.
+func (r *recovering) noteStaged(s *segment.Segment, at int64, b []byte) (good int) {
 	interval := r.config.Load().IndexInterval
 	for rest := b; ; {
 		var batch record.Batch
@@ -220,6 +221,7 @@ func (r *recovering) noteStaged(s *segment.Segment, b []byte) (good int) {
 			return good
 		}
 		s.Note(batch.Size(), batch.LastOffset(), batch.MaxTimestamp(), interval)
+		r.mu.tally.Note(s.Base, at+int64(good), batch, batch.Size())
 		r.marked = r.marked || batch.IsControl()
 		r.next = batch.LastOffset() + 1
 		good += batch.Size()

@@ -143,7 +143,7 @@ func (l *Log) deleteSegments(n int) error {
 		return err // a full disk is what a retention helps against
 	}
 	l.changeView(func(v []*segment.Segment) []*segment.Segment { return append([]*segment.Segment(nil), v[n:]...) })
-	var errs []error
+	errs := []error{l.removeGuards(gone)}
 	for _, s := range gone {
 		names, err := s.Remove(l.e.fs, segment.DeletedSuffix)
 		l.e.removeLater(l.config.Load().DeleteDelay, removal{names: names})

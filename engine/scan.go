@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/index"
 	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/engine/segment"
@@ -30,9 +31,17 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 	}
 	start := r.next
 	r.from = min(r.from, start)
-	end, bad := segment.Batches(f, from, size, func(_ int64, b record.Batch) error {
+	g := r.readGuard(s.Base)
+	check := guard.NewCheck(g)
+	end, bad := segment.Batches(f, from, size, func(at int64, b record.Batch) error {
 		if b.BaseOffset() < r.next || b.LastOffset() < b.BaseOffset() || b.LastOffset() == math.MaxInt64 {
 			return fmt.Errorf("batch of offsets %d to %d where %d or more belongs", b.BaseOffset(), b.LastOffset(), r.next)
+		}
+		if err := check.Note(at, b, b.Size()); err != nil {
+			return err
+		}
+		if at >= g.End() {
+			r.mu.tally.Note(s.Base, at, b, b.Size())
 		}
 		s.Note(b.Size(), b.LastOffset(), b.MaxTimestamp(), interval)
 		r.marked = r.marked || b.IsControl()
@@ -40,8 +49,11 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 		return nil
 	})
 	r.done.Scanned += end - from
-	if op := (*os.PathError)(nil); errors.As(bad, &op) {
+	if unreadable(bad) {
 		return fmt.Errorf("scan from position %d: %w", end, bad) // not what the file holds, but that it cannot be read
+	}
+	if err := r.compareGuard(s, g, end, size, bad); err != nil {
+		return err
 	}
 	if end < size && r.covers(s, end) {
 		if err := s.CutTo(end, r.next); err != nil { // a write was under way, and the stage has all of it
@@ -63,7 +75,10 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 		return err
 	}
 	s.Extend(end)
-	return r.flushScanned(s)
+	if err := r.flushScanned(s); err != nil {
+		return err
+	}
+	return r.writeGuards(r.mu.tally.Take())
 }
 
 // begin finds where the scan of a segment starts, and readies indexes and statistics for the batches before it.

@@ -28,7 +28,7 @@ const (
 type Row struct {
 	State State
 	Harm  Harm
-	// Unseen says that a start does not look for it: only zurau log verify finds it.
+	// Unseen says that a start does not look for it: only the scrub and zurau log verify find it.
 	Unseen bool
 	Seen   string // what is seen
 	Means  string // what it means

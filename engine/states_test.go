@@ -136,6 +136,7 @@ func TestALogThatWasPutIntoACleanDirectoryIsChecked(t *testing.T) {
 		b.fill(b.create("t", Config{}), 40)
 		b.stop()
 		must(t, b.disk.Rename("/data/t-0", "/data/u-0"))
+		unguard(t, b.disk, "/data/u-0")
 		if c.offset >= 0 {
 			at, _ := placeOf(t, b.disk, "/data/u-0/00000000000000000000.log", c.offset)
 			patch(t, b.disk, "/data/u-0/00000000000000000000.log", at+70, []byte{0xaa, 0xbb})
@@ -267,6 +268,7 @@ func TestSegmentsThatKafkaWasReplacingAreReplacedAsKafkaDoes(t *testing.T) {
 		b.fill(l, 40)
 		second := (*l.view.Load())[1].Base
 		b.stop()
+		unguard(t, b.disk, l.Dir()) // as Kafka does before anything else
 		swapped(t, b.disk, l.Dir(), second)
 		c.hurt(b.disk, l.Dir(), second)
 		b.disk.Settle()

@@ -11,6 +11,9 @@ const (
 	EndBelowPoint       State = "end-below-point"
 	CorruptBatch        State = "corrupt-batch"
 	CorruptFlushed      State = "corrupt-flushed"
+	CorruptGuarded      State = "corrupt-guarded"
+	EndBelowGuard       State = "end-below-guard"
+	GuardDiffers        State = "guard-differs"
 	RottenBatch         State = "rotten-batch"
 	BadRecords          State = "bad-records"
 	OffsetGap           State = "offset-gap"
@@ -29,6 +32,8 @@ const (
 	IndexDamaged        State = "index-damaged"
 	TimeIndexDamaged    State = "timeindex-damaged"
 	IndexOrphan         State = "index-orphan"
+	GuardDamaged        State = "guard-damaged"
+	GuardOrphan         State = "guard-orphan"
 	TxnIndexDamaged     State = "txnindex-damaged"
 	SnapshotDamaged     State = "snapshot-damaged"
 	SnapshotMissing     State = "snapshot-missing"
@@ -82,8 +87,17 @@ var table = [...]Row{
 		"the log is offline, or, where a start does not look, reads of that place fail; nothing of it is cut"},
 	{CorruptFlushed, Damage, false, "a bad batch of a sync log, and a good one more than 16 MiB behind it",
 		"it was flushed before the one behind it was written: the disk has lost or changed it", "the log is offline, and nothing of it is cut or served"},
+	{CorruptGuarded, Damage, false, "a bad batch before the end of what the guard of its segment says was flushed",
+		"it was flushed, and no crash tears that: the disk has lost or changed it, or somebody has", "the log is offline, and nothing of it is cut or served"},
+	{EndBelowGuard, Damage, false, "a segment that ends before what its guard says was flushed",
+		"the disk has lost its end, or somebody cut the file or put another one in its place",
+		"the log is offline, and nothing of it is cut or served; where the file is right, remove the guard"},
+	{GuardDiffers, Damage, false, "batches with good checksums, and not with the headers that they had when they were flushed",
+		"bits of an offset or of a leader epoch, which no checksum of Kafka's covers, have changed; or somebody put another file in its place",
+		"the log is offline, and nothing of it is cut or served; where the file is right, remove the guard"},
 	{RottenBatch, Damage, true, "a bad batch below the recovery point in an unbroken chain of batches",
-		"bits of it have changed since it was flushed", "nothing: a start does not read below the recovery point; a consumer finds it by its checksum"},
+		"bits of it have changed since it was flushed",
+		"a start does not read below the recovery point: the scrub takes the log offline, and until then a consumer finds it by its checksum"},
 	{BadRecords, Damage, true, "a batch with a good checksum whose records cannot be read",
 		"it was made wrong, not changed", "nothing: it is served as it is"},
 	{OffsetGap, Damage, true, "offsets that are missing between two batches of a segment, in a log that is not compacted",
@@ -120,6 +134,9 @@ var table = [...]Row{
 	{TimeIndexDamaged, Healed, false, "a time index that is missing, too long, garbage, or does not agree with the log",
 		"a crash, or somebody, came between; it holds nothing that the log does not", "made again from the log, now or by the first look-up that meets it"},
 	{IndexOrphan, Note, false, "an index without its segment", "a crash took the segment's name, or somebody did", "removed: a new segment of that offset would take it for its own"},
+	{GuardDamaged, Note, false, "slots of a guard that are torn or garbage, or a guard that cannot be read",
+		"a crash came before they were on the disk", "passed over; the scrub writes new ones once the segment is sealed"},
+	{GuardOrphan, Note, false, "a guard without its segment", "a crash took the segment's name, or somebody did", "removed: a new segment of that offset would be held against it"},
 	{TxnIndexDamaged, Healed, false, "a transaction index that is garbage, or does not agree with the log",
 		"a crash, or somebody, came between; it holds nothing that the log does not", "made again from the log where it is garbage; else believed"},
 	{SnapshotDamaged, Healed, false, "a producer snapshot that is garbage", "a crash tore it, or the disk did", "removed; producers are read from the one before it and the log"},

@@ -40,6 +40,9 @@ func (l *Log) Truncate(offset int64) error {
 	if err := l.flushWritten(); err != nil {
 		return err
 	}
+	if err := l.writeGuards(l.inView(l.mu.tally.Take())); err != nil {
+		return l.e.failIfFinal(err)
+	}
 	if err := l.lowerPoint(offset); err != nil {
 		return err
 	}
@@ -86,6 +89,12 @@ func (l *Log) truncateLocked(offset int64) error {
 	for keep > 0 && segs[keep-1].Base >= offset && !(keep == 1 && segs[0].Base == offset) {
 		keep--
 	}
+	if err := l.removeGuards(segs[keep:]); err != nil {
+		return err
+	}
+	if keep < len(segs) {
+		l.mu.tally.Cut(segs[keep].Base, 0)
+	}
 	kept := append([]*segment.Segment(nil), segs[:keep]...)
 	last, next, err := l.newEnd(kept, offset)
 	if err != nil {
@@ -127,6 +136,10 @@ func (l *Log) cutSegment(s *segment.Segment, offset int64) (*segment.Segment, in
 	if err == io.EOF {
 		p = segment.Place{Position: s.Size(), BaseOffset: offset}
 	} else if err != nil {
+		s.Release()
+		return nil, 0, err
+	}
+	if err := l.cutGuard(s, f, p.Position); err != nil {
 		s.Release()
 		return nil, 0, err
 	}

@@ -27,6 +27,7 @@ var floors = []floor{
 	{"engine/producer", []string{"engine/record"}, engineNever},
 	{"engine/fs", []string{"uring"}, engineNever},
 	{"engine/index", []string{"engine/fs"}, engineNever},
+	{"engine/guard", []string{"engine/fs"}, engineNever},
 	{"engine/checkpoint", []string{"engine/fs"}, engineNever},
 	{"engine/segment", []string{"engine/fs", "engine/index", "engine/record"}, engineNever},
 	{"engine", []string{"engine", "uring"}, engineNever},

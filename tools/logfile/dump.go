@@ -101,6 +101,8 @@ func (d *Dump) file(name string, size int64) error {
 			version, x := index.ParseAbortedTxn(e)
 			return TxnIndexItem{"aborted", version, x.ProducerID, x.FirstOffset, x.LastOffset, x.LastStableOffset}
 		})
+	case Guard:
+		return d.guard(b, base)
 	case ProducerSnapshot:
 		return d.snapshot(b)
 	case MetadataLog:

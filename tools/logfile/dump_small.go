@@ -8,6 +8,7 @@ import (
 
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/producer"
 )
 
@@ -28,6 +29,20 @@ func (d *Dump) snapshot(b []byte) error {
 		if err := d.Give(item); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// guard gives the pieces in a guard, in the order of their positions.
+func (d *Dump) guard(b []byte, base int64) error {
+	g := guard.Decode(b, base)
+	for _, p := range g.Pieces {
+		if err := d.Give(GuardItem{"piece", p.Start, p.End, p.Batches, p.First, fmt.Sprintf("%08x", p.Sum)}); err != nil {
+			return err
+		}
+	}
+	if g.Bad > 0 {
+		return d.bad(0, int64(len(b)), fmt.Errorf("%d of %s torn or garbage", g.Bad, count(g.Slots, "slot", "slots")))
 	}
 	return nil
 }

@@ -29,6 +29,20 @@ func (i TimeIndexItem) String() string {
 	return fmt.Sprintf("timestamp %d offset %d", i.Timestamp, i.Offset)
 }
 
+// GuardItem is a piece in a guard: batches of a segment as they were when they were flushed.
+type GuardItem struct {
+	Type       string `json:"type"` // piece
+	Position   int64  `json:"position"`
+	End        int64  `json:"end"`
+	Batches    uint32 `json:"batches"`
+	BaseOffset int64  `json:"baseOffset"`
+	Sum        string `json:"sum"` // CRC-32C of the first 21 bytes of each batch, in hex
+}
+
+func (i GuardItem) String() string {
+	return fmt.Sprintf("piece: positions %d to %d, %s from offset %d on, sum %s", i.Position, i.End, count(int64(i.Batches), "batch", "batches"), i.BaseOffset, i.Sum)
+}
+
 // TxnIndexItem is an entry of a transaction index: a transaction that was aborted.
 type TxnIndexItem struct {
 	Type             string `json:"type"` // aborted

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zurau/zurau/engine/checkpoint"
+	"github.com/zurau/zurau/engine/guard"
 )
 
 // Kind is what a file holds.
@@ -28,6 +29,7 @@ const (
 	CleanShutdown     Kind = "mark of an orderly stop"
 	MetadataLog       Kind = "zurau metadata log"
 	MetadataSnapshot  Kind = "zurau metadata snapshot"
+	Guard             Kind = "guard"
 	Text              Kind = "text"
 )
 
@@ -55,7 +57,7 @@ var kinds = map[string]Kind{
 
 var suffixes = map[string]Kind{
 	".log": Batches, ".checkpoint": Batches, ".index": OffsetIndex, ".timeindex": TimeIndex, ".txnindex": TxnIndex,
-	".snapshot": ProducerSnapshot,
+	".snapshot": ProducerSnapshot, ".guard": Guard,
 }
 
 // passing are endings of files that are about to go away or to take another's place; what is in them stays the same.
@@ -89,8 +91,11 @@ func KindOf(name string) (Kind, int64) {
 	return Unknown, -1
 }
 
-// isPassing reports whether a file is about to go away, or was put aside.
+// isPassing reports whether a file is about to go away, or was put aside. A guard is named so that Kafka removes it.
 func isPassing(name string) bool {
+	if strings.HasSuffix(name, guard.Suffix) {
+		return false
+	}
 	for _, s := range passing {
 		if strings.HasSuffix(name, s) {
 			return true

@@ -15,6 +15,7 @@ import (
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/record"
 )
 
@@ -35,6 +36,7 @@ type how struct {
 	bytes       int  // of a record; 0: 100
 	early       bool // killed before the first checkpoint
 	staged      bool // appends are acknowledged in the stage
+	guarded     bool // the guards are left where they are
 }
 
 func (h how) config() engine.Config {
@@ -77,6 +79,9 @@ func make1(t *testing.T, h how) *made {
 		must(t, e.Close())
 	}
 	d.dir = filepath.Join(d.root, "t-0")
+	if !h.guarded {
+		d.unguard()
+	}
 	return d
 }
 
@@ -109,6 +114,16 @@ func fill(t *testing.T, l *engine.Log, n, size int) {
 
 func value(offset int64, size int) []byte {
 	return append(fmt.Appendf(nil, "value %d ", offset), bytes.Repeat([]byte{'.'}, size)...)
+}
+
+// unguard removes the guards: most rows are of what is found without.
+func (d *made) unguard() {
+	d.t.Helper()
+	guards, err := filepath.Glob(filepath.Join(d.dir, "*"+guard.Suffix))
+	must(d.t, err)
+	for _, name := range guards {
+		d.remove(name)
+	}
 }
 
 // segments returns the base offsets.

@@ -12,6 +12,7 @@ import (
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/guard"
 )
 
 // Choice is what is done about batches that are damaged or lost, and take their log offline.
@@ -145,7 +146,11 @@ func (r *Repair) plan(root string, problems []Problem) (*Plan, error) {
 }
 
 // chosen are the states that Choice is about.
-var chosen = []engine.State{engine.CorruptBatch, engine.CorruptFlushed, engine.RottenBatch, engine.BadRecords, engine.SegmentLost, engine.SegmentOverlap}
+var chosen = []engine.State{engine.CorruptBatch, engine.CorruptFlushed, engine.CorruptGuarded, engine.RottenBatch, engine.BadRecords,
+	engine.SegmentLost, engine.SegmentOverlap}
+
+// disputed are states of a file that is whole by itself, and not what its guard says. Where somebody chooses, the file is believed.
+var disputed = []engine.State{engine.GuardDiffers, engine.EndBelowGuard}
 
 // healed are states that the next start heals, too, and nobody has to decide.
 var healed = []engine.State{engine.DirtyAfterClean, engine.EndBelowPoint, engine.PointWithinBatch}
@@ -155,7 +160,11 @@ func (p *Plan) sort(x Problem, damaged map[string][]Problem, done map[string]boo
 	switch s := x.State; {
 	case x.Torn || RowOf(s).Harm == engine.Torn || slices.Contains(healed, s):
 		p.Healed++
-	case slices.Contains(chosen, s) && p.r.Choice == Leave:
+	case slices.Contains(disputed, s) && p.r.Choice != Leave:
+		_, base := KindOf(x.File)
+		p.unmark()
+		p.aside(Problem{State: s, File: guard.Name(filepath.Dir(x.File), base)})
+	case (slices.Contains(chosen, s) || slices.Contains(disputed, s)) && p.r.Choice == Leave:
 		p.Undecided = append(p.Undecided, x)
 	case slices.Contains(chosen, s) && x.folder == "":
 		p.Beyond = append(p.Beyond, x) // a file of batches that is no log's

@@ -9,6 +9,7 @@ import (
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/record"
 )
 
@@ -52,7 +53,7 @@ func (p *Plan) cutFile(s *survey, l loss) {
 // segmentAside plans to move the files of a segment to where what is removed is kept.
 func (p *Plan) segmentAside(s *survey, i int, text string) {
 	var files []string
-	for _, suffix := range []string{".log", ".index", ".timeindex", ".txnindex"} {
+	for _, suffix := range []string{guard.Suffix, ".log", ".index", ".timeindex", ".txnindex"} {
 		files = append(files, logName(s.dir, s.bases[i], suffix))
 	}
 	p.Steps = append(p.Steps, Step{text: text,

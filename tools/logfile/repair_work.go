@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/segment"
 )
 
@@ -177,7 +178,7 @@ func (w *work) keepAll(path string) error {
 
 func (w *work) keepIndexes(log string) error {
 	stem := log[:len(log)-len(".log")]
-	return errors.Join(w.keepIfThere(stem+".index"), w.keepIfThere(stem+".timeindex"))
+	return errors.Join(w.keepIfThere(stem+".index"), w.keepIfThere(stem+".timeindex"), w.keepIfThere(stem+guard.Suffix))
 }
 
 // remove removes files, and folders with what is in them, durably. What is not there is as if removed.
@@ -207,8 +208,12 @@ func (w *work) remove(paths ...string) error {
 // cleanedSuffix is of a file that a start removes.
 const cleanedSuffix = ".cleaned"
 
-// rewrite puts parts of a segment in its place, and makes its indexes again. A crash leaves the old file or the new one.
+// rewrite puts parts of a segment in its place, and makes its indexes again. A crash leaves the old file or the new one, without a
+// guard: that would say that the new one is not what it was.
 func (w *work) rewrite(path string, parts []part) error {
+	if err := w.remove(path[:len(path)-len(".log")] + guard.Suffix); err != nil {
+		return err
+	}
 	err := w.write(path+cleanedSuffix, func(to fs.File) error {
 		pos := int64(0)
 		for _, x := range parts {

@@ -14,6 +14,7 @@ import (
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/record"
 )
 
@@ -52,6 +53,34 @@ var makers = []struct {
 		must(d.t, checkpoint.WriteOffsets(fs.OS(), d.at(checkpoint.RecoveryPoints), nil))
 	}},
 	{engine.CorruptFlushed, "", how{sync: true, flushed: 10, beyond: 25, bytes: 1_000_000}, func(d *made) { d.flip(12) }},
+	{engine.CorruptGuarded, "", how{guarded: true}, func(d *made) {
+		d.early()
+		d.flip(58)
+	}},
+	{engine.CorruptGuarded, "a length", how{guarded: true}, func(d *made) {
+		d.early()
+		d.unframe(30)
+	}},
+	{engine.CorruptGuarded, "after an orderly stop", how{guarded: true, clean: true}, func(d *made) { d.unframe(64) }},
+	{engine.EndBelowGuard, "", how{guarded: true}, func(d *made) { d.change(d.file(-1, ".log"), short(1000)) }},
+	{engine.EndBelowGuard, "at a batch", how{guarded: true, beyond: 1}, func(d *made) {
+		path, at, _ := d.batchAt(59)
+		d.change(path, func(b []byte) []byte { return b[:at] })
+	}},
+	{engine.GuardDiffers, "an offset", how{guarded: true, clean: true}, func(d *made) {
+		d.early()
+		d.offset(64, 2)
+	}},
+	{engine.GuardDiffers, "an epoch", how{guarded: true, large: true}, func(d *made) {
+		d.early()
+		path, at, _ := d.batchAt(30)
+		d.change(path, func(b []byte) []byte { b[at+15] ^= 4; return b })
+	}},
+	{engine.GuardDamaged, "torn", how{guarded: true, early: true, clean: true}, func(d *made) {
+		d.early()
+		d.change(d.file(-1, guard.Suffix), ones)
+	}},
+	{engine.GuardOrphan, "", how{guarded: true}, func(d *made) { d.write(d.in(fmt.Sprintf("%020d%s", 900, guard.Suffix)), nil) }},
 	{engine.RottenBatch, "", how{}, func(d *made) { d.flip(3) }},
 	{engine.RottenBatch, "the last one after an orderly stop", how{clean: true}, func(d *made) { d.flip(64) }},
 	{engine.RottenBatch, "its offset", how{}, func(d *made) { d.offset(3, 1<<20) }},
@@ -187,6 +216,14 @@ var makers = []struct {
 	}},
 	{MetadataLogDamaged, "", how{}, func(d *made) { d.write(d.at(metadataLogName), []byte("garbage, and enough of it for a header")) }},
 	{MetadataSnapshotDamaged, "", how{}, func(d *made) { d.write(d.at(metadataSnapshotName), []byte("garbage")) }},
+}
+
+// early removes what says where a recovery may begin.
+func (d *made) early() {
+	d.t.Helper()
+	d.remove(d.at(checkpoint.RecoveryPoints))
+	d.remove(d.at(recoveryName))
+	d.remove(d.at(checkpoint.CleanShutdownName))
 }
 
 // stateFrame is a frame of the metadata log.

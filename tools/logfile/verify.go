@@ -127,7 +127,7 @@ func (v *Verify) Path(path string) error {
 	switch kind {
 	case Unknown:
 		return fmt.Errorf("%s: not the name of a segment, index, snapshot, checkpoint or any other file of a log directory", path)
-	case Batches, OffsetIndex, TimeIndex, TxnIndex:
+	case Batches, OffsetIndex, TimeIndex, TxnIndex, Guard:
 		dir, name := filepath.Split(path)
 		if base < 0 || filepath.Ext(name) == ".checkpoint" || isPassing(name) {
 			return v.lone(path, base)

@@ -117,10 +117,17 @@ func (p *partition) badSpan(path string, s Span, size int64, last bool) {
 		found += fmt.Sprintf(", and no good batch in the %d bytes to the end", s.End-s.Position)
 	}
 	p.hole = true
+	p.guards.Pass()
+	state := p.badState(s, size, last)
+	if p.guarded(state, s) {
+		if state, torn = engine.CorruptGuarded, false; size < p.guard.End() {
+			return // endBelowGuard tells
+		}
+	}
 	if torn && !p.bad.set {
 		p.bad = bad{path, s.Position, p.before + s.Position, p.next, true}
 	}
-	p.report(Problem{State: p.badState(s, size, last), File: path, Position: s.Position, Found: found,
+	p.report(Problem{State: state, File: path, Position: s.Position, Found: found,
 		Expected: fmt.Sprintf("a batch from offset %d", p.next), Torn: torn, folder: p.dir})
 }
 

@@ -156,6 +156,8 @@ func (p *partition) left(path string, first int64) bool {
 		state = engine.TornOld
 	case isSide(name):
 		state = engine.TornKept
+	case kind == Guard && !isPassing(name):
+		return false
 	case strings.HasSuffix(name, ".deleted"):
 		state = engine.DeletedLeft
 	case strings.HasSuffix(name, ".cleaned"):

@@ -11,6 +11,7 @@ import (
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/guard"
 )
 
 const leaderEpochsName = checkpoint.LeaderEpochsName
@@ -46,6 +47,9 @@ type partition struct {
 	syncFrom int64
 	bad      bad
 	before   int64 // bytes of the segments before this one
+
+	guard  guard.Guard // of the segment
+	guards *guard.Check
 
 	base      int64 // of the segment
 	first     int64 // offset that this pass began at: of transactions that are older it knows nothing
@@ -150,6 +154,10 @@ func (p *partition) others(names []string, bases []int64) error {
 			if err := p.small(kind, path); err != nil {
 				return err
 			}
+		case Guard:
+			if !slices.Contains(bases, base) {
+				p.problem(engine.GuardOrphan, path, -1, "a guard", fmt.Sprintf("%020d.log beside it", base))
+			}
 		case OffsetIndex, TimeIndex, TxnIndex:
 			if !slices.Contains(bases, base) {
 				p.problem(engine.IndexOrphan, path, -1, "an index", fmt.Sprintf("%020d.log beside it", base))
@@ -206,6 +214,7 @@ func (p *partition) readEpochs() {
 // segment checks one segment with its indexes.
 func (p *partition) segment(base int64, last bool) error {
 	path := p.name(base, ".log")
+	p.readGuard(base) // first: a broker that is at it guards only what is in the file
 	f, size, err := open(path)
 	if err != nil {
 		return err
@@ -235,6 +244,7 @@ func (p *partition) segment(base int64, last bool) error {
 		}
 		if s.Batch != nil && s.Err == nil {
 			p.proven(path, s)
+			p.compareGuard(path, s)
 			p.batch(path, s)
 			indexes.batch(s)
 			end = s.End
@@ -244,6 +254,7 @@ func (p *partition) segment(base int64, last bool) error {
 		return p.count(s)
 	})
 	indexes.finish(end)
+	p.endBelowGuard(path, size)
 	p.before += size
 	if p.goesOn = p.stagedAt(base, end); p.goesOn {
 		p.problem(engine.Staged, path, end, "the end of the good batches", "")
