@@ -61,7 +61,7 @@ type recovering struct {
 	files   []int64
 	sizes   map[int64]int64
 	snaps   []int64  // offsets of producer snapshots
-	indexes []string // file names of indexes of all kinds
+	indexes []string // file names of indexes of all kinds, and of guards
 	txns    []int64  // base offsets of transaction indexes
 	marked  bool     // a control batch was scanned
 	next    int64    // offset after the last good record so far
