@@ -111,11 +111,17 @@
 // Every state that a start may find is a row of a table: States, and RECOVERY.md as a page. Recovery.States counts the rows
 // that were met, log lines have them as "state", and StateOf names the row of an offline log's error.
 //
+// # Backups
+//
+// Backup makes a second directory of a running engine, as an orderly stop would leave it, and BackupDir of one that nobody has.
+// Sealed segments are shared: by reflink, else by a hard link. So a log file may have two names, and it is never written or cut
+// then: Segment.Writer replaces it by a copy of its own first.
+//
 // # Who may call
 //
 // All methods may be called from anywhere, at any time. These never wait for a disk: Append, ReadNoWait, SetConfig,
 // ReadCommittedNoWait, DeleteRecordsTo and whatever returns an offset or an error. Wait for a disk: Open, Close, Delete, Flush,
-// Truncate, Retain, Checkpoint, Read, ReadCommitted, AbortedTransactions and the look-ups by time (never on an event loop).
+// Truncate, Retain, Checkpoint, Backup, Read, ReadCommitted, AbortedTransactions and the look-ups by time (never on an event loop).
 // Follow and Wait also wait for what is to come, for as long as their context lets them; Close ends them.
 //
 // Callbacks (done of Append, OnAdvance, Ready) run on goroutines that others wait for: they hand over and return. They may

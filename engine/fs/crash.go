@@ -38,8 +38,8 @@ import (
 // A durable write is on stable storage when it has completed, with a size that covers it, and nothing older lies over
 // it. Datasync covers what had completed before. A write that is in flight in a Queue may be there, not there, or torn.
 //
-// Names: an operation waits for earlier ones on the same name or the same file, so a file is never at two names and a
-// renamed file is never lost; independent names are independent. A directory that was not synced into its parent
+// Names: an operation waits for earlier ones on the same name or the same file, so a file is at two names only where it was
+// linked, and a renamed file is never lost; independent names are independent. A directory that was not synced into its parent
 // takes its files with it. A failed Datasync leaves what it should have flushed pending for good, as Linux does: it may
 // have landed or not, and later calls succeed without it.
 //
@@ -97,6 +97,7 @@ const (
 	OpMkdir
 	OpSyncDir
 	OpLock
+	OpLink
 	OpRead
 	OpMap
 	OpStat
@@ -104,7 +105,7 @@ const (
 )
 
 var opNames = [...]string{"open", "write", "write durable", "datasync", "truncate", "rename", "remove", "mkdir", "syncdir",
-	"lock", "read", "map", "stat", "readdir"}
+	"lock", "link", "read", "map", "stat", "readdir"}
 
 func (op Op) String() string { return opNames[op] }
 
@@ -114,7 +115,7 @@ func (op Op) Changes() bool { return op < OpRead }
 // Hook is called before each call, outside of all locks: it may call Clone. n counts the calls that can change the
 // disk (Op.Changes) from 1; a call that cannot gets the number of the last one that could. An error fails the call with
 // it: a write then leaves any prefix of itself, a Datasync nothing for certain, anything else did not happen. Rename
-// passes the old name.
+// and Link pass the old name.
 type Hook func(op Op, name string, n int) error
 
 // Faults are planted bugs: what a test of the tests needs. They change promises, not what the running process sees.

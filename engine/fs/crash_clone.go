@@ -94,6 +94,9 @@ func (k *powerCut) odds() float64 {
 // node makes the new node of an old one, in name order so that one seed gives one disk.
 func (k *powerCut) node(old *node) *node {
 	if n := k.made[old]; n != nil {
+		if !n.dir {
+			n.data.links++
+		}
 		return n
 	}
 	n := &node{dir: old.dir}

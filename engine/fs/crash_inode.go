@@ -95,6 +95,7 @@ type inode struct {
 	pending  []*update
 	flights  []*flight // pushed to a queue and not completed
 	handles  int
+	links    int // names beyond the first
 	unlinked bool
 	shared   *crashShared // the newest mapping, which has the content
 }

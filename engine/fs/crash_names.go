@@ -130,9 +130,13 @@ func (c *Crash) find(op, name string) (place, *node, error) {
 	return at, n, nil
 }
 
-// unlink is told that a node lost its last name. Its blocks are free once nobody has it open.
+// unlink is told that a node lost a name. After the last one its blocks are free once nobody has it open.
 func (c *Crash) unlink(n *node) {
-	if n.data != nil {
+	switch {
+	case n.data == nil:
+	case n.data.links > 0:
+		n.data.links--
+	default:
 		n.data.unlinked = true
 		c.release(n.data)
 	}

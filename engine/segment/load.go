@@ -190,6 +190,9 @@ func (s *Segment) CutTo(position, next int64) error {
 	if err := s.TrimIndexes(next); err != nil {
 		return err
 	}
+	if err := s.own(); err != nil {
+		return err
+	}
 	f, err := s.Writer(0)
 	if err != nil {
 		return err

@@ -57,6 +57,7 @@ type Segment struct {
 	files struct {
 		sync.Mutex
 		write, read fs.File
+		stale       []fs.File // read, of the file that own has replaced, while somebody holds it
 		readers     int
 		used        bool // read was, since Shared looked
 		removed     bool
@@ -185,6 +186,9 @@ func (s *Segment) Writer(flag int) (fs.File, error) {
 	if f != nil {
 		return f, nil
 	}
+	if err := s.own(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.Path(), err)
+	}
 	f, err := s.fsys.Open(s.Path(), os.O_RDWR|os.O_CREATE|flag)
 	if err != nil {
 		return nil, err
@@ -294,7 +298,11 @@ func (s *Segment) Release() {
 	s.files.Lock()
 	defer s.files.Unlock()
 	s.files.readers--
-	if s.files.readers == 0 && s.files.removed && s.files.read != nil {
+	if s.files.readers > 0 {
+		return
+	}
+	s.closeStale()
+	if s.files.removed && s.files.read != nil {
 		s.files.read.Close()
 		s.files.read = nil
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 func logCommand() *cobra.Command {
-	return group("log", "Show, check and repair the files of logs, offline", logDumpCommand(), logVerifyCommand(), logRepairCommand())
+	return group("log", "Show, check, repair and back up the files of logs, offline", logDumpCommand(), logVerifyCommand(), logRepairCommand(),
+		logBackupCommand())
 }
 
 // atLeastOnePath checks that a command got paths.

@@ -1,0 +1,383 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zurau/zurau/engine/fs"
+)
+
+// backupTo is the place of a backup on a disk in memory.
+const backupTo = "/backup"
+
+// opened opens a backup, which must be as an orderly stop leaves a directory.
+func opened(t *testing.T, fsys fs.FS, dir string, opt Options) *Engine {
+	t.Helper()
+	opt.FS, opt.Dir = fsys, dir
+	e := open(t, opt)
+	t.Cleanup(func() { e.Close() })
+	r := e.Recovery()
+	delete(r.States, EmptySegment) // a new segment without a record yet
+	if !r.Clean || r.Offline != 0 || len(r.States) != 0 {
+		t.Errorf("the backup is not as after an orderly stop: %+v", r)
+	}
+	return e
+}
+
+// sameLog holds a log of a backup against what the log had.
+func sameLog(t *testing.T, e *Engine, n Name, want []stored) {
+	t.Helper()
+	l, ok := e.Log(n)
+	if !ok {
+		t.Fatalf("%s is not there", n)
+	}
+	got, err := contents(l)
+	must(t, err)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: the backup has %d batches, want %d:\n%v\n%v", n, len(got), len(want), got, want)
+	}
+}
+
+func mustContents(t *testing.T, l *Log) []stored {
+	t.Helper()
+	all, err := contents(l)
+	must(t, err)
+	return all
+}
+
+func nothingAt(t *testing.T, fsys fs.FS, dir string) {
+	t.Helper()
+	for _, name := range []string{dir, dir + incomplete} {
+		if _, err := fsys.Stat(name); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is there: %v", name, err)
+		}
+	}
+}
+
+func TestABackupHasAllLogsAndOutlivesAPowerCut(t *testing.T) {
+	for _, h := range ways {
+		for _, stage := range []int64{-1, 1 << 20} {
+			t.Run(fmt.Sprint(h.name, " stage ", stage), func(t *testing.T) {
+				b := newBench(t)
+				b.stop()
+				b.opt = crashOptions(b.disk, h)
+				b.opt.StageBytes = stage
+				b.open()
+				defer b.e.Close()
+				want := map[Name][]stored{}
+				for i, sync := range []bool{false, true} {
+					l := b.create(fmt.Sprint("t", i), crashConfig(h, sync))
+					b.fill(l, 100)
+					b.add(l, batchOf("p", 3, 10, testNow, 7, 0))
+					want[l.Name()] = mustContents(t, l)
+				}
+				b.create("empty", Config{})
+				got, err := b.e.Backup(context.Background(), backupTo, BackupOptions{})
+				must(t, err)
+				if got.Logs != 2 || got.Records != 206 || got.Bytes[fs.Linked] == 0 || got.Bytes[fs.Copied] == 0 {
+					t.Errorf("it says %+v", got)
+				}
+				left := b.disk.Clone(fs.DropUnflushed)
+				for n := range want { // the backup is its own from now on
+					l, _ := b.e.Log(n)
+					must(t, l.Truncate(20))
+					b.fill(l, 60)
+				}
+				must(t, b.e.Close())
+				for _, disk := range []*fs.Crash{left, b.disk} {
+					e := opened(t, disk, backupTo, crashOptions(disk, h))
+					for n, all := range want {
+						sameLog(t, e, n, all)
+						l, _ := e.Log(n)
+						if r := appendOne(l, batchOf("p", 3, 10, testNow, 7, 0)); !r.Duplicate || r.BaseOffset != 100 {
+							t.Errorf("%s: a retry of what the backup has: %+v", n, r)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestABackupAndItsDirectoryDoNotSeeEachOthersWrites(t *testing.T) {
+	dir := t.TempDir()
+	source, to := filepath.Join(dir, "data"), filepath.Join(dir, "backup")
+	e := open(t, Options{Dir: source})
+	defer e.Close()
+	l, err := e.Create(Name{"t", 0}, [16]byte{1}, small())
+	must(t, err)
+	for i := range 100 {
+		appendOne(l, batchOf(fmt.Sprint(i), 1, 100, testNow, -1, 0))
+	}
+	want := mustContents(t, l)
+	_, err = e.Backup(context.Background(), to, BackupOptions{})
+	must(t, err)
+	second := open(t, Options{Dir: to})
+	copied, _ := second.Log(Name{"t", 0})
+	for _, log := range []*Log{copied, l} { // each in turn cuts a segment that both have, and goes on in it
+		log.SetConfig(small())
+		must(t, log.Truncate(35))
+		for i := range 30 {
+			appendOne(log, batchOf(fmt.Sprintf("%p %d", log, i), 1, 90, testNow, -1, 0))
+		}
+	}
+	must(t, second.Close())
+	second = open(t, Options{Dir: to})
+	defer second.Close()
+	again, _ := second.Log(Name{"t", 0})
+	for _, log := range []*Log{again, l} {
+		got := mustContents(t, log)
+		if len(got) != 65 || !reflect.DeepEqual(got[:35], want[:35]) {
+			t.Errorf("%d batches, want 65 with the first 35 as they were", len(got))
+		}
+	}
+	if a, b := mustContents(t, again)[40], mustContents(t, l)[40]; a.id == b.id {
+		t.Errorf("both have %s at offset 40", a.id)
+	}
+}
+
+// busy appends, cuts, deletes and takes old records off until it is told to stop: one of each beside every call that a backup makes.
+func busy(b *bench, stop <-chan struct{}) *sync.WaitGroup {
+	var all sync.WaitGroup
+	var turns []chan struct{}
+	again := func(f func(i int)) {
+		turn := make(chan struct{}, 1)
+		turns = append(turns, turn)
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				case <-turn:
+					f(i)
+				}
+			}
+		}()
+	}
+	defer b.disk.SetHook(func(_ fs.Op, name string, _ int) error {
+		if !strings.HasPrefix(name, backupTo) {
+			return nil
+		}
+		for _, turn := range turns {
+			select {
+			case turn <- struct{}{}:
+			default:
+			}
+		}
+		runtime.Gosched()
+		return nil
+	})
+	cut, retained, plain := b.log("cut"), b.log("retained"), b.log("plain")
+	for _, l := range []*Log{cut, retained, plain} {
+		again(func(i int) { appendOne(l, batchOf(fmt.Sprintf("later %06d", i), 1, 100, testNow, -1, 0)) })
+	}
+	again(func(int) { _ = cut.Truncate(max(cut.LogEndOffset()-30, 0)) })
+	again(func(int) {
+		_, _ = retained.DeleteRecordsTo(max(retained.HighWatermark()-30, 0))
+		_ = b.e.Retain()
+	})
+	again(func(i int) {
+		n := Name{"deleted", int32(i % 3)}
+		l, err := b.e.Create(n, [16]byte{3}, small())
+		if err == nil {
+			appendOne(l, batchOf(batchID(0), 1, 100, testNow, -1, 0))
+		}
+		_ = b.e.Delete(n)
+	})
+	again(func(int) { _ = b.e.Checkpoint() })
+	return &all
+}
+
+func TestABackupIsMadeBesideAppendsTruncationsRetentionAndDeletions(t *testing.T) {
+	for _, h := range []how{ways[0], ways[2]} {
+		t.Run(h.name, func(t *testing.T) {
+			b := newBench(t)
+			for _, topic := range []string{"cut", "retained", "plain"} {
+				c := small()
+				c.Writer = h.writer
+				b.fill(b.create(topic, c), 100)
+			}
+			stop := make(chan struct{})
+			all := busy(b, stop)
+			for i := range 3 {
+				had := b.log("plain").HighWatermark()
+				to := fmt.Sprint(backupTo, i)
+				_, err := b.e.Backup(context.Background(), to, BackupOptions{NoLinks: i%2 == 1})
+				if err != nil && !errors.Is(err, errTruncated) { // cut again and again
+					t.Error(err)
+				}
+				if err != nil {
+					nothingAt(t, b.disk, to)
+					continue
+				}
+				e := opened(t, b.disk.Clone(fs.DropUnflushed), to, crashOptions(b.disk, h))
+				for _, l := range e.Logs() {
+					if start := l.LogStartOffset(); start != 0 && l.Name().Topic != "retained" {
+						t.Errorf("%s starts at %d", l.Name(), start)
+					}
+					last := ""
+					for _, s := range mustContents(t, l) {
+						if s.id <= last { // of two lives of the log, before a truncation and after it
+							t.Fatalf("%s has %s behind %s at offset %d", l.Name(), s.id, last, s.base)
+						}
+						last = s.id
+					}
+				}
+				if l, _ := e.Log(Name{"plain", 0}); l.LogEndOffset() < had {
+					t.Errorf("the backup ends at %d, %d was there before it", l.LogEndOffset(), had)
+				}
+			}
+			close(stop)
+			all.Wait()
+		})
+	}
+}
+
+func TestABackupThatFailsLeavesNothing(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", small())
+	b.fill(l, 50)
+	want := mustContents(t, l)
+	calls, failed := 0, ""
+	for n := 1; ; n++ {
+		calls = 0
+		b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+			if !strings.HasPrefix(name, backupTo) || !op.Changes() || op == fs.OpRemove {
+				return nil
+			}
+			if calls++; calls == n {
+				failed = op.String() + " " + name
+				return unix.EIO
+			}
+			return nil
+		})
+		_, err := b.e.Backup(context.Background(), backupTo, BackupOptions{})
+		b.disk.SetHook(nil)
+		if err == nil && calls < n {
+			break // it was made, and nothing failed
+		}
+		if err != nil {
+			nothingAt(t, b.disk, backupTo)
+			continue
+		}
+		// The failed call was one that a start does without, and what there is is whole.
+		t.Logf("a backup does without %s", failed)
+		sameLog(t, opened(t, b.disk.Clone(fs.DropUnflushed), backupTo, b.opt), l.Name(), want)
+		must(t, (&backup{fs: b.disk}).remove(backupTo))
+	}
+	if calls < 30 {
+		t.Errorf("%d calls, want more", calls)
+	}
+	t.Logf("failed each of %d calls once", calls)
+	must(t, b.e.Err())
+	sameLog(t, opened(t, b.disk, backupTo, b.opt), l.Name(), want)
+}
+
+func TestABackupIsRefusedWhereItMustNotBe(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", small())
+	b.fill(l, 50)
+	backup := func(ctx context.Context, to string) error {
+		_, err := b.e.Backup(ctx, to, BackupOptions{})
+		return err
+	}
+	must(t, b.disk.MkdirAll("/there"))
+	wantErr(t, "a place that is taken", backup(context.Background(), "/there"), os.ErrExist)
+	for _, to := range []string{"/data/backup", "/data", "/data/../data/x"} {
+		if err := backup(context.Background(), to); err == nil {
+			t.Errorf("a backup at %s is made", to)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	wantErr(t, "a context that is done", backup(ctx, backupTo), context.Canceled)
+	nothingAt(t, b.disk, backupTo)
+	b.disk.SetCapacity(1 << 20)
+	wantErr(t, "a disk without room", backup(context.Background(), backupTo), ErrNoSpace)
+	nothingAt(t, b.disk, backupTo)
+	b.disk.SetCapacity(1 << 40)
+	must(t, b.e.Close())
+	wantErr(t, "an engine that is closed", backup(context.Background(), backupTo), ErrClosed)
+	nothingAt(t, b.disk, backupTo)
+}
+
+func TestALogThatIsOfflineFailsABackupUnlessItIsLeftOut(t *testing.T) {
+	b := newBench(t)
+	c := small()
+	c.FlushMessages = 1
+	good, bad := b.create("good", c), b.create("bad", c)
+	b.fill(good, 40)
+	b.fill(bad, 40)
+	want := mustContents(t, good)
+	path := (*bad.view.Load())[1].Path()
+	b.stop()
+	must(t, b.disk.Remove(path))
+	for _, running := range []bool{true, false} {
+		if running {
+			b.open()
+		}
+		make := func(o BackupOptions) (Backup, error) {
+			if running {
+				return b.e.Backup(context.Background(), backupTo, o)
+			}
+			return BackupDir(context.Background(), b.disk, "/data", backupTo, o)
+		}
+		_, err := make(BackupOptions{})
+		wantErr(t, "a backup of a log that is offline", err, ErrOffline)
+		nothingAt(t, b.disk, backupTo)
+		got, err := make(BackupOptions{SkipOffline: true})
+		must(t, err)
+		if !reflect.DeepEqual(got.Offline, []Name{bad.Name()}) || got.Logs != 1 {
+			t.Errorf("running %t: %+v", running, got)
+		}
+		e := opened(t, b.disk, backupTo, b.opt)
+		sameLog(t, e, good.Name(), want)
+		must(t, e.Close())
+		must(t, (&backup{fs: b.disk}).remove(backupTo))
+		if running {
+			b.e.Close()
+		}
+	}
+}
+
+func TestADirectoryThatNobodyHasIsCopiedWithWhatOnlyItsStageHas(t *testing.T) {
+	for _, clean := range []bool{true, false} {
+		b := newBench(t)
+		b.stop()
+		b.opt.StageBytes = 1 << 20
+		b.open()
+		l := b.create("t", small())
+		b.fill(l, 25)
+		must(t, l.Flush())
+		b.fill(l, 25)
+		want := mustContents(t, l)
+		must(t, b.disk.MkdirAll("/data/other.0-delete"))
+		disk := b.disk
+		if clean {
+			must(t, b.e.Close())
+		} else {
+			disk = disk.Clone(fs.KeepAll) // kill -9
+			b.e.Close()
+		}
+		before := disk.Counts()
+		got, err := BackupDir(context.Background(), disk, "/data", backupTo, BackupOptions{})
+		must(t, err)
+		if after := disk.Counts(); got.Records != 50 || after.Renames == before.Renames {
+			t.Errorf("clean %t: %+v", clean, got)
+		}
+		must(t, (&backup{fs: disk}).remove("/data")) // nothing is only there
+		sameLog(t, opened(t, disk.Clone(fs.DropUnflushed), backupTo, crashOptions(disk, ways[0])), l.Name(), want)
+	}
+}
