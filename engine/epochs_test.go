@@ -105,3 +105,31 @@ func TestAnEpochWithoutRecordsIsInNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A follower truncates what it had of a leader's epoch and copies what another leader has there. The file of leader epochs is
+// older than that when the power fails: it must not be believed where the log is looked at.
+func TestLeaderEpochsOfWhatWasTruncatedDoNotComeBackWithACrash(t *testing.T) {
+	for _, after := range []int32{2, 3} {
+		b := newBench(t)
+		l := b.create("t", small())
+		for _, epoch := range []int32{0, 0, 0, 0, 0, 3, 3} {
+			appendIn(t, l, epoch)
+		}
+		must(t, b.e.Checkpoint())
+		must(t, l.Truncate(3))
+		for range 5 {
+			appendIn(t, l, after)
+		}
+		must(t, l.Flush())
+		b.crash(fs.DropUnflushed)
+		l = b.log("t")
+		for offset, want := range []int32{0, 0, 0, after, after, after, after, after} {
+			if got := l.EpochAt(int64(offset)); got != want {
+				t.Errorf("epoch %d behind the truncation: the record at offset %d is of epoch %d, want %d", after, offset, got, want)
+			}
+		}
+		if _, end := l.EndOffsetForEpoch(0); end != 3 {
+			t.Errorf("epoch %d behind the truncation: epoch 0 ends at offset %d, want 3", after, end)
+		}
+	}
+}

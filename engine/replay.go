@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
@@ -37,19 +38,26 @@ func (r *recovering) loadEpochs(segs []*segment.Segment) error {
 	if epochs.TruncateFromEnd(r.next + 1) {
 		r.meet(EpochsAhead, "end", r.next)
 	}
+	was := epochs.Entries()
+	epochs.TruncateFromEnd(from) // the file may be older than a truncation: from here on the batches say it
 	r.mu.epochs = epochs
 	// Before the first checkpoint there is no file yet.
 	if damaged != nil && (errors.Is(damaged, checkpoint.ErrCorrupt) || r.point.offset > r.files[0] && r.next > r.files[0]) {
 		defer func() { r.meet(EpochsDamaged, "error", damaged, "epochs", len(epochs.Entries())) }()
 	}
-	return r.eachHeader(segs, from, func(_ fs.File, p segment.Place, b record.Batch) error {
+	err = r.eachHeader(segs, from, func(_ fs.File, p segment.Place, b record.Batch) error {
 		if e := b.PartitionLeaderEpoch(); e >= 0 {
 			if last, ok := epochs.Latest(); !ok || last.Epoch < e {
-				r.mu.epochsNew = epochs.Assign(e, p.BaseOffset) || r.mu.epochsNew
+				epochs.Assign(e, p.BaseOffset)
 			}
 		}
 		return nil
 	})
+	if n := len(was); n > 0 && was[n-1].StartOffset == r.next && epochs.EpochAt(r.next) < was[n-1].Epoch {
+		epochs.Assign(was[n-1].Epoch, r.next)
+	}
+	r.mu.epochsNew = r.mu.epochsNew || !slices.Equal(was, epochs.Entries())
+	return err
 }
 
 var errNoEpochs = errors.New("no entries")
