@@ -172,3 +172,56 @@ func TestAFailedAppendLeavesTheProducerWhereItWas(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Retention took the records between an old snapshot and the first one that is left, and with them the marker of a transaction
+// that the snapshot has as open. Kafka does not read such a snapshot either: the last stable offset would stay there for ever.
+func TestASnapshotFromBeforeTheFirstRecordIsNotBelieved(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", small())
+	b.add(l, inTxn(7, 0, 1))
+	must(t, b.e.Checkpoint()) // the snapshot
+	b.add(l, inTxn(7, 1, 3))
+	b.end(l, 7, true)
+	b.fill(l, 40)
+	first := l.LogEndOffset() - 5
+	_, err := l.DeleteRecordsTo(first)
+	must(t, err)
+	must(t, b.e.Retain())
+	must(t, l.Truncate(first/2)) // below every segment, and above the snapshot
+	b.fill(l, 1)
+	b.stable(l, l.LogEndOffset())
+	if r := appendOne(l, inTxn(7, 4, 1)); r.Err != nil {
+		t.Errorf("the producer goes on: %v", r.Err)
+	}
+}
+
+// A start after a kill puts staged records into segments without a snapshot where they begin. What retention deletes of them
+// must not take along what their producers are at, else a truncation forgets that a transaction is open.
+func TestRetentionKeepsProducersOfRecordsThatAStartPutIntoSegments(t *testing.T) {
+	b := newBench(t)
+	b.stop()
+	b.opt.StageBytes = 0
+	b.open()
+	l := b.create("t", small())
+	b.add(l, inTxn(7, 0, 1))
+	b.fill(l, 14)
+	b.crash(fs.KeepAll)
+	l = b.log("t")
+	if l.Segments() < 2 {
+		t.Fatalf("%d segments", l.Segments())
+	}
+	c := small()
+	c.RetentionBytes = 500
+	l.SetConfig(c)
+	must(t, b.e.Retain())
+	start := l.LogStartOffset()
+	if start == 0 {
+		t.Fatal("nothing was deleted")
+	}
+	b.stable(l, start)
+	must(t, l.Truncate(l.LogEndOffset()-1))
+	b.stable(l, start)
+	if r := appendOne(l, inTxn(7, 5, 1)); r.Err == nil {
+		t.Errorf("a gap in the sequence: %+v", r)
+	}
+}

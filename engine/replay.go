@@ -65,9 +65,13 @@ var errNoEpochs = errors.New("no entries")
 // loadProducers reads the newest snapshot that is sound and not beyond the end, and replays the batches behind it.
 func (r *recovering) loadProducers(segs []*segment.Segment) error {
 	from := int64(0) // records below the log start count, too, as long as they are there
+	first := r.next
+	if len(segs) > 0 {
+		first = segs[0].Base
+	}
 	for i := len(r.snaps) - 1; i >= 0; i-- {
 		offset := r.snaps[i]
-		if offset > r.next {
+		if offset > r.next || offset < first { // what came between it and the first record is not known any more
 			continue
 		}
 		sound, err := r.loadSnapshot(offset)

@@ -3,9 +3,13 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 	"time"
 
+	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/producer"
+	"github.com/zurau/zurau/engine/record"
 	"github.com/zurau/zurau/engine/segment"
 )
 
@@ -80,7 +84,8 @@ func (l *Log) expired(now time.Time) (n int, all bool) {
 		}
 		old := l.tooOld(s, cfg, now)
 		much := !cfg.KeepAll && cfg.RetentionBytes >= 0 && size-s.Size() >= cfg.RetentionBytes
-		if end > high || s.Size() == 0 || !old && !much && end > start {
+		// An empty one that is not the last is where a power cut took records below the log start.
+		if end > high || s.Size() == 0 && s == l.mu.active || !old && !much && end > start {
 			return n, false
 		}
 		if n+1 == len(segs) { // the newest file: only whole roll-overs free it
@@ -128,6 +133,11 @@ func (l *Log) modified(s *segment.Segment, now time.Time) int64 {
 // its checkpoint before the first file goes: a crash may leave any of them, and a hole below the log start is none.
 // The caller holds settling.
 func (l *Log) deleteSegments(n int) error {
+	view := *l.view.Load()
+	gone, first := view[:n], view[n].Base
+	if err := l.keepProducers(gone, first); err != nil {
+		return l.e.failIfFinal(err)
+	}
 	// What a writer's descriptor is still open for must be flushed before that is closed, and the file that the log goes
 	// on in must be there for good before the others go.
 	if err := l.flushWritten(); err != nil {
@@ -136,8 +146,6 @@ func (l *Log) deleteSegments(n int) error {
 	if err := l.syncNames(); err != nil {
 		return l.e.failIfFinal(err)
 	}
-	view := *l.view.Load()
-	gone, first := view[:n], view[n].Base
 	l.raiseStart(first)
 	if err := l.e.writeCheckpoints(); err != nil && !errors.Is(err, syscall.ENOSPC) {
 		return err // a full disk is what a retention helps against
@@ -151,6 +159,32 @@ func (l *Log) deleteSegments(n int) error {
 	}
 	l.e.log.Info("deleted segments", "partition", l.name, "segments", len(gone), "log start offset", l.start.Load())
 	return l.e.failIfFinal(errors.Join(append(errs, l.e.fs.SyncDir(l.dir))...))
+}
+
+// keepProducers sees to it that a snapshot has what producers were at where the first segment that stays begins, since the batches
+// that say it are about to go. A roll has written one; a start that found the records elsewhere, or made the file, has not.
+func (l *Log) keepProducers(gone []*segment.Segment, first int64) error {
+	name := segment.Name(l.dir, first, segment.SnapshotSuffix)
+	if _, err := l.e.fs.Stat(name); err == nil || !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	producers, from := producer.New(), gone[0].Base
+	for i := len(gone) - 1; i >= 0; i-- {
+		b, err := l.e.readFile(segment.Name(l.dir, gone[i].Base, segment.SnapshotSuffix))
+		if err == nil && producers.Unmarshal(b) == nil {
+			from = gone[i].Base
+			break
+		}
+		producers.Reset()
+	}
+	err := l.eachHeader(gone, from, func(f fs.File, p segment.Place, b record.Batch) error {
+		return replayProducer(producers, f, p, b, func(producer.Ended) {})
+	})
+	if err != nil { // the disk has lost something of what is not wanted any more
+		l.e.log.Warn("producers of segments that retention deletes are forgotten", "partition", l.name, "error", err)
+		return nil
+	}
+	return l.writeFile(name, producers.Marshal())
 }
 
 // raiseStart moves the log start offset forward, unless it is there.

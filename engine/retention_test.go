@@ -40,6 +40,36 @@ func TestRetentionByTimeGoesByTheNewestRecordOfASegment(t *testing.T) {
 	}
 }
 
+// Records that were deleted need not be there after a power cut: segments without any are left between others. They must not
+// keep retention from what comes after them.
+func TestRetentionPassesSegmentsThatAPowerCutHasEmptied(t *testing.T) {
+	b := newBench(t)
+	other, l := b.create("other", small()), b.create("t", small())
+	b.fill(other, 2)
+	end := b.fill(l, 60)
+	must(t, l.syncNames())
+	_, err := l.DeleteRecordsTo(end)
+	must(t, err)
+	_, err = other.DeleteRecordsTo(2)
+	must(t, err)
+	must(t, other.Truncate(1)) // brings log starts to stable storage, and no record of l
+	b.crash(fs.DropUnflushed)
+	l = b.log("t")
+	first := l.LogEndOffset()
+	if first == end || l.Segments() < 3 {
+		t.Fatalf("the log ends at %d of %d, in %d segments", first, end, l.Segments())
+	}
+	c := small()
+	c.RetentionBytes = 3000
+	l.SetConfig(c)
+	end = b.fill(l, 60)
+	must(t, b.e.Retain())
+	if n := l.Size(); n < 3000 || n > 5000 || l.Segments() > 4 {
+		t.Errorf("%d bytes in %d segments are kept of at least 3000", n, l.Segments())
+	}
+	b.whole(l, l.LogStartOffset(), end)
+}
+
 func TestRetentionBySizeKeepsTheNewest(t *testing.T) {
 	b := newBench(t)
 	l := b.create("t", small())
