@@ -12,6 +12,8 @@
 //	l, err := e.Create(engine.Name{Topic: "orders"}, topicID, engine.Config{FlushMessages: 1})
 //	p.Prepare(batch, rules)                         // engine/record: checks, converts, stamps
 //	l.Append(p, leaderEpoch, func(a engine.Appended) { ... })
+//	b, err := l.NewBatcher(engine.BatcherOptions{}) // for single records: makes the batches, checks them, answers each record
+//	offset, err := b.Append(ctx, record.Record{Value: v}).Wait(ctx)
 //	r, err := l.Read(offset, maxBytes, true)        // a range of a file, for sendfile; r.Bytes() for memory
 //	r.Release()
 //	for r, err := range l.Follow(ctx, offset) { ... } // committed records, waiting for more until ctx is done
