@@ -156,6 +156,9 @@
 //     direct log is written again with the next records, its acknowledged bytes unchanged.
 //   - One Engine, one file system: DeleteDelay and checkpoints rename within the directory. Network file systems whose
 //     locks or flushes do not hold are not for this.
+//   - Free space is looked at each second, and what the engine itself appends, stages and lays ahead meanwhile is taken off. Others who take more
+//     than ReserveBytes of the same file system within that second, or a quota that statfs(2) does not tell, can still make a
+//     write fail: the directory is then offline, as after any write that failed, and a start recovers it.
 //   - Zero in Config is a default, not nothing: to retain for no time say 1 ns, and to keep for ever say -1.
 //   - Of the last five batches of a producer only the newest is known after a restart, as in Kafka.
 //   - DeleteRecordsTo is durable with the next checkpoint, as in Kafka: until then a crash may bring records back.

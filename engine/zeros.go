@@ -91,6 +91,7 @@ func (c *committer) layZeros(l *Log) {
 	if !c.q.Push(f, c.zeros, from, true, c.tag) {
 		return
 	}
+	c.e.space.left.Add(-zeroWrite)
 	c.flying[c.tag] = flight{log: l, zeros: end}
 	c.filling++
 	z.flying, z.from = true, from
