@@ -217,10 +217,10 @@ func TestADirectoryThatCannotBeUsedIsOfflineUntilItIsBack(t *testing.T) {
 	if got := c.leaderOf("t", other); got != led {
 		t.Errorf("t-%d: %s", other, got)
 	}
-	if err := c.code("t", p, batch("v").Bytes()); err != kerr.KafkaStorageError {
+	if err := c.code("t", p, batch("v").Bytes()); err != kerr.NotLeaderForPartition {
 		t.Errorf("produce: %v", err)
 	}
-	if _, err := c.end("t", p); err != kerr.KafkaStorageError {
+	if _, err := c.end("t", p); err != kerr.NotLeaderForPartition {
 		t.Errorf("list offsets: %v", err)
 	}
 	c.put("t", other, batch("v"))
@@ -267,7 +267,7 @@ func TestAnEmptyDirectoryDoesNotTakeThePlaceOfOneWithRecords(t *testing.T) {
 	must(t, os.Rename(b, b+".away"))
 	without := start(t, a+","+b)
 	c = without.dial()
-	if err := c.code("t", p, batch("v").Bytes()); err != kerr.KafkaStorageError {
+	if err := c.code("t", p, batch("v").Bytes()); err != kerr.NotLeaderForPartition {
 		t.Errorf("produce: %v", err)
 	}
 	if got := c.leaderOf("t", p); got != offline {
@@ -279,7 +279,7 @@ func TestAnEmptyDirectoryDoesNotTakeThePlaceOfOneWithRecords(t *testing.T) {
 	without.stop()
 	alone := start(t, a) // the configuration may be wrong, too
 	c = alone.dial()
-	if err := c.code("t", p, batch("v").Bytes()); err != kerr.KafkaStorageError {
+	if err := c.code("t", p, batch("v").Bytes()); err != kerr.NotLeaderForPartition {
 		t.Errorf("produce without the directory: %v", err)
 	}
 	alone.stop()

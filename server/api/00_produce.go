@@ -178,7 +178,7 @@ func (p *produceRequest) appendPart(t *produceTopic, part *producePart, now int6
 }
 
 // noLog is the code for a partition without a log: another broker leads it, or none, so that the client looks for its leader
-// again; or this one does and could not make the log.
+// again; or this one does, and its log directory has failed, or the log could not be made.
 func noLog(p *partition.Partition) int16 {
 	if p.Away() {
 		return kerr.NotLeaderForPartition.Code

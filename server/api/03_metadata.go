@@ -9,7 +9,8 @@ package api
 //     the answer is, but the answer still says that they are unknown, as Kafka's does; clients ask again
 //   - ids from version 10 on in answers, from 12 on in requests too: one id in a request and its names are not looked at
 //   - replicas that cannot be reached are listed as offline from version 5 on, and left out altogether in version 0
-//   - a partition whose log directory is offline has no leader (LEADER_NOT_AVAILABLE) and an offline replica
+//   - a partition whose log directory is offline has no leader (LEADER_NOT_AVAILABLE), an offline replica, and
+//     nobody in sync
 //   - authorized operations come where asked for (versions 8 to 10 for the cluster)
 //   - Kafka loses its way in a request that has a topic with neither name nor id, and answers UNKNOWN_SERVER_ERROR
 
@@ -185,9 +186,10 @@ func (v *vantage) partition(p metadata.Partition, version int16) kmsg.MetadataRe
 	answer := kmsg.NewMetadataResponseTopicPartition()
 	answer.Partition, answer.LeaderEpoch = p.ID, p.LeaderEpoch
 	answer.Leader, answer.ErrorCode = v.leader(p, version >= 6)
-	answer.Replicas, answer.ISR, answer.OfflineReplicas = p.Replicas, p.ISR, v.offlineReplicas(p)
+	answer.Replicas, answer.OfflineReplicas = p.Replicas, v.offlineReplicas(p)
+	answer.ISR, _ = v.inSync(p)
 	if version == 0 {
-		answer.Replicas, answer.ISR = v.known(p.Replicas), v.known(p.ISR)
+		answer.Replicas, answer.ISR = v.known(p.Replicas), v.known(answer.ISR)
 		if answer.ErrorCode == 0 && (len(answer.Replicas) < len(p.Replicas) || len(answer.ISR) < len(p.ISR)) {
 			answer.ErrorCode = kerr.ReplicaNotAvailable.Code
 		}

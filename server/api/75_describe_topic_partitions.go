@@ -141,7 +141,8 @@ func (p *page) describe(one metadata.Partition) kmsg.DescribeTopicPartitionsResp
 	answer := kmsg.NewDescribeTopicPartitionsResponseTopicPartition()
 	answer.Partition, answer.LeaderEpoch = one.ID, one.LeaderEpoch
 	answer.LeaderID, _ = p.leader(one, true)
-	answer.Replicas, answer.ISR, answer.OfflineReplicas = one.Replicas, one.ISR, p.offlineReplicas(one)
-	answer.EligibleLeaderReplicas, answer.LastKnownELR = []int32{}, []int32{} // null would say that there is no such thing
+	answer.Replicas, answer.OfflineReplicas = one.Replicas, p.offlineReplicas(one)
+	answer.ISR, answer.EligibleLeaderReplicas = p.inSync(one)
+	answer.LastKnownELR = []int32{} // null would say that there is no such thing
 	return answer
 }

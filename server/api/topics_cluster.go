@@ -83,6 +83,24 @@ func (v *vantage) offlineReplicas(p metadata.Partition) []int32 {
 	return all
 }
 
+// inSync returns the brokers that are in sync, and those that were until their log directories went offline: they have what was
+// acknowledged, and may lead again (KIP-966).
+func (v *vantage) inSync(p metadata.Partition) (isr, eligible []int32) {
+	isr, eligible = p.ISR, []int32{}
+	for i, id := range p.ISR {
+		switch {
+		case !directoryOnline(v.img, p, id):
+			if len(eligible) == 0 {
+				isr = slices.Clone(isr[:i])
+			}
+			eligible = append(eligible, id)
+		case len(eligible) > 0:
+			isr = append(isr, id)
+		}
+	}
+	return isr, eligible
+}
+
 // directoryOnline reports whether a broker is registered with the log directory that a replica of it is in (KIP-858): with those
 // that are offline it is not.
 func directoryOnline(img *metadata.Image, p metadata.Partition, broker int32) bool {

@@ -24,13 +24,13 @@ func (v view) checkStorage() *refusal {
 
 var errNoLog = errors.New("a log could not be made, and the broker's log says why")
 
-// unmade refuses a topic that is there and of which a partition has no log.
+// unmade refuses a topic that is there and of which a log could not be made.
 func (b *Broker) unmade(topic string) *refusal {
 	if b.Partitions == nil {
 		return nil // metadata alone
 	}
 	t := b.Partitions.ByName(topic)
-	if t == nil || !slices.ContainsFunc(t.Partitions(), func(p *partition.Partition) bool { return p.Log == nil }) {
+	if t == nil || !slices.ContainsFunc(t.Partitions(), func(p *partition.Partition) bool { return p.Missing == partition.Unmade }) {
 		return nil
 	}
 	if err := b.Dirs.Err(); err != nil {
@@ -75,7 +75,7 @@ func (b *Broker) takeBack(names []string) {
 func (b *Broker) hasRecords(topic string) bool {
 	t := b.Partitions.ByName(topic)
 	return t != nil && slices.ContainsFunc(t.Partitions(), func(p *partition.Partition) bool {
-		return p.Log != nil && p.Log.LogEndOffset() > 0
+		return p.Missing == partition.Offline || p.Log != nil && p.Log.LogEndOffset() > 0
 	})
 }
 

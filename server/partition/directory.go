@@ -11,9 +11,12 @@ import (
 // make opens or creates a partition's log, unless somebody else leads it or nobody does, or its directory is offline or not here: an empty log in
 // another place would answer for records that there are.
 func (t *Table) make(topic *Topic, mp metadata.Partition) *Partition {
-	p := &Partition{Topic: topic, ID: mp.ID, away: mp.Leader != t.node}
+	p := &Partition{Topic: topic, ID: mp.ID, away: mp.Leader != t.node, Missing: NotLed}
 	if p.away {
 		return p
+	}
+	if t.follows {
+		p.Missing = Unmade
 	}
 	name := engine.Name{Topic: topic.Name, Partition: mp.ID}
 	cfg := engineConfig(topic.Config())
@@ -28,7 +31,7 @@ func (t *Table) make(topic *Topic, mp metadata.Partition) *Partition {
 	}
 	l.SetConfig(cfg)
 	l.Attach(p)
-	p.Log, p.Dir = l, d
+	p.Log, p.Dir, p.Missing = l, d, 0
 	return p
 }
 
@@ -83,7 +86,7 @@ func (t *Table) DirectoryFailed(d *logdir.Dir) (offline int) {
 		for i, p := range all {
 			if p.Dir == d {
 				gone = append(gone, p)
-				all[i] = &Partition{Topic: topic, ID: p.ID}
+				all[i] = &Partition{Topic: topic, ID: p.ID, Missing: Offline}
 				all[i].leaderEpoch.Store(p.LeaderEpoch())
 			}
 		}

@@ -34,15 +34,27 @@ func (t *Topic) Partition(i int32) *Partition {
 	return all[i]
 }
 
-// A Partition is one partition. Log is nil where this broker does not lead it, where its directory is offline or not here, or
-// where it could not be made. A partition whose directory fails is replaced by one without a log.
-type Partition struct {
-	Topic *Topic
-	ID    int32
-	Log   *engine.Log
-	Dir   *logdir.Dir // of Log; nil where there is none
+// Missing says why a partition has no log.
+type Missing int
 
-	away bool // this broker does not lead it
+const (
+	// NotLed is a partition that another broker leads, or nobody: its log directory was not there at the start.
+	NotLed Missing = iota + 1
+	// Offline is a partition whose log directory has failed.
+	Offline
+	// Unmade is one whose log could not be made.
+	Unmade
+)
+
+// A Partition is one partition. It does not change: one whose directory fails is replaced by one without a log.
+type Partition struct {
+	Topic   *Topic
+	ID      int32
+	Log     *engine.Log // nil: Missing says why
+	Dir     *logdir.Dir // of Log; nil where there is none
+	Missing Missing
+
+	away bool // by the metadata another broker leads it, or none
 
 	leader, leaderEpoch atomic.Int32
 
@@ -58,10 +70,15 @@ type Waiter interface{ Wake(*Partition) }
 func (p *Partition) LeaderEpoch() int32 { return p.leaderEpoch.Load() }
 
 // Leader returns the id of the broker that leads the partition, or -1 where none does.
-func (p *Partition) Leader() int32 { return p.leader.Load() }
+func (p *Partition) Leader() int32 {
+	if p.Missing == NotLed && !p.away {
+		return -1 // it would be this one
+	}
+	return p.leader.Load()
+}
 
 // Away reports whether this broker does not lead the partition, and so has no log of it.
-func (p *Partition) Away() bool { return p.away }
+func (p *Partition) Away() bool { return p.Missing == NotLed }
 
 // Await has w woken once, when the high watermark moves or the partition goes. Whoever waits for a position looks
 // again after the call: it may have moved before.

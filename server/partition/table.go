@@ -24,6 +24,7 @@ type Table struct {
 	log    *slog.Logger
 
 	changes sync.Mutex // held while a change is taken in; before mu
+	follows bool       // the first image was taken in; guarded by changes
 
 	mu     sync.RWMutex
 	byName map[string]*Topic
@@ -61,6 +62,7 @@ func (t *Table) Follow(m *metadata.Node) error {
 			}
 		}
 	}
+	t.follows = true
 	t.tellMissing()
 	return t.dirs.Err()
 }
