@@ -89,7 +89,11 @@ func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
 			return nil, r.done, errors.Join(err, l.closeFiles(ErrClosed))
 		}
 		if StateOf(err) == "" {
-			err = &corruption{Unreadable, err}
+			state := Unreadable
+			if errors.Is(err, segment.ErrOldMessage) {
+				state = OldMessages
+			}
+			err = &corruption{state, err}
 		}
 		r.meet(StateOf(err), "error", err)
 		l.corrupt.Store(&err)

@@ -49,6 +49,9 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 		return nil
 	})
 	r.done.Scanned += end - from
+	if errors.Is(bad, segment.ErrOldMessage) {
+		return fmt.Errorf("scan %s: %w", s.Path(), bad)
+	}
 	if unreadable(bad) {
 		return fmt.Errorf("scan from position %d: %w", end, bad) // not what the file holds, but that it cannot be read
 	}

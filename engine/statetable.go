@@ -19,6 +19,7 @@ const (
 	OffsetGap           State = "offset-gap"
 	EpochFalls          State = "epoch-falls"
 	Unreadable          State = "unreadable"
+	OldMessages         State = "old-messages"
 	SegmentOverlap      State = "segment-overlap"
 	SegmentLost         State = "segment-lost"
 	SegmentMissing      State = "segment-missing"
@@ -105,6 +106,9 @@ var table = [...]Row{
 	{EpochFalls, Damage, true, "a batch with a smaller leader epoch than one before it",
 		"batches are of different histories", "nothing: it is served as it is"},
 	{Unreadable, Damage, false, "a file that cannot be read", "the disk, its rights or its kind do not let us", "the log is offline until a start can read it"},
+
+	{OldMessages, Damage, false, "a message of magic 0 or 1 with a good checksum", "Kafka stored it before 0.11, and nothing is wrong with it",
+		"the log is offline, and nothing of it is cut: Apache Kafka still reads it, this broker does not"},
 
 	// Which segments there are.
 	{SegmentOverlap, Damage, false, "a segment that starts before the one before it ends",

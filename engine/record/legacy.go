@@ -43,6 +43,23 @@ func (m message) intact() error {
 	return nil
 }
 
+// OldHead is how many bytes of a stored message OldSize looks at.
+const OldHead = upToMagic
+
+// OldSize returns the size of the message of magic 0 or 1 that begins with head, 0 where there is none.
+func OldSize(head []byte) int {
+	size := Batch(head).Size()
+	if magic := Batch(head).Magic(); magic < 0 || magic >= currentMagic || size < lengthOverhead+minLegacyOverhead {
+		return 0
+	}
+	return size
+}
+
+// IsOld reports whether b is one whole message of magic 0 or 1 with a right CRC, as Kafka stored them before 0.11.
+func IsOld(b []byte) bool {
+	return len(b) >= upToMagic && OldSize(b) == len(b) && message(b).intact() == nil
+}
+
 // content returns key and value, nil where null. It reports false when they do not fill the message exactly.
 func (m message) content() (key, value []byte, ok bool) {
 	at := messageKeyAt0

@@ -107,12 +107,18 @@ func Headers(f io.ReaderAt, at, end int64, visit func(Place, record.Batch) bool)
 		b := record.Batch(window[at-start:][:header])
 		size := int64(b.Size())
 		if size < header || b.Magic() != 2 || at+size > end {
+			if err := OldMessage(f, at, end); err != nil {
+				return err
+			}
 			return fmt.Errorf("batch at position %d of %d bytes, magic %d, of %d: %w", at, size, b.Magic(), end, io.ErrUnexpectedEOF)
 		}
 		if !visit(Place{at, int(size), b.BaseOffset(), b.LastOffset(), b.MaxTimestamp()}, b) {
 			return nil
 		}
 		at += size
+	}
+	if at < end {
+		return OldMessage(f, at, end) // one may be shorter than the header of a batch
 	}
 	return nil
 }
@@ -145,8 +151,18 @@ const maxBatch = 1<<31 - 1
 
 // Batches calls visit for each whole batch from position at to the end of the file, size, with all its bytes checked,
 // and returns where the last good one ends. The error says why it stopped there: nil at the end, io.ErrUnexpectedEOF
-// in the middle of a batch, a *record.Error for a batch that is not what it says, or visit's.
+// in the middle of a batch, a *record.Error for a batch that is not what it says, ErrOldMessage, or visit's.
 func Batches(f io.ReaderAt, at, size int64, visit func(position int64, b record.Batch) error) (int64, error) {
+	at, err := batches(f, at, size, visit)
+	if err != nil {
+		if old := OldMessage(f, at, size); old != nil {
+			err = old
+		}
+	}
+	return at, err
+}
+
+func batches(f io.ReaderAt, at, size int64, visit func(position int64, b record.Batch) error) (int64, error) {
 	buf := make([]byte, 1<<20)
 	var window []byte
 	start := at

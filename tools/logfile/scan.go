@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/engine/segment"
 )
 
 // Span is a part of a file of batches: one batch, or bytes between batches that are none.
@@ -84,6 +85,9 @@ func (s *scanner) next(at int64) (Span, error) {
 		return Span{}, err
 	}
 	if reason != nil {
+		if old := segment.OldMessage(s.f, at, s.size); old != nil {
+			reason = old
+		}
 		return s.gap(at, reason)
 	}
 	b, err := s.bytes(at, int(size))

@@ -52,6 +52,13 @@ var makers = []struct {
 		d.flip(62)
 		must(d.t, checkpoint.WriteOffsets(fs.OS(), d.at(checkpoint.RecoveryPoints), nil))
 	}},
+	{engine.OldMessages, "", how{}, func(d *made) {
+		d.change(d.file(-1, ".log"), func(b []byte) []byte { return append(b, old(65, 100)...) })
+	}},
+	{engine.OldMessages, "short", how{}, func(d *made) { d.change(d.file(-1, ".log"), func(b []byte) []byte { return append(b, old(65, 1)...) }) }},
+	{engine.OldMessages, "after an orderly stop", how{clean: true}, func(d *made) {
+		d.change(d.file(-1, ".log"), func([]byte) []byte { return bytes.Repeat(old(64, 100), 5) })
+	}},
 	{engine.CorruptFlushed, "", how{sync: true, flushed: 10, beyond: 25, bytes: 1_000_000}, func(d *made) { d.flip(12) }},
 	{engine.CorruptGuarded, "", how{guarded: true}, func(d *made) {
 		d.early()
@@ -304,4 +311,15 @@ func TestEachRowOfTheRecoveryTableCanBeMade(t *testing.T) {
 	for s := range without {
 		t.Errorf("no maker makes %s", s)
 	}
+}
+
+// old is a stored message of magic 0, with a null key.
+func old(offset uint64, bytes int) []byte {
+	b := append(make([]byte, 16, 26+bytes), 0, 0, 0xff, 0xff, 0xff, 0xff) // magic, attributes, size of the key
+	b = binary.BigEndian.AppendUint32(b, uint32(bytes))
+	b = append(b, make([]byte, bytes)...)
+	binary.BigEndian.PutUint64(b, offset)
+	binary.BigEndian.PutUint32(b[8:], uint32(len(b)-12))
+	binary.BigEndian.PutUint32(b[12:], crc32.ChecksumIEEE(b[16:]))
+	return b
 }

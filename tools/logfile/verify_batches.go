@@ -1,12 +1,14 @@
 package logfile
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"strings"
 
 	"github.com/zurau/zurau/engine"
+	"github.com/zurau/zurau/engine/segment"
 )
 
 // compareStart holds the first segment against the log start offset. A log of zurau's without an entry starts at 0.
@@ -119,6 +121,7 @@ func (p *partition) badSpan(path string, s Span, size int64, last bool) {
 	p.hole = true
 	p.guards.Pass()
 	state := p.badState(s, size, last)
+	torn = torn && state != engine.OldMessages
 	if p.guarded(state, s) {
 		if state, torn = engine.CorruptGuarded, false; size < p.guard.End() {
 			return // endBelowGuard tells
@@ -133,6 +136,9 @@ func (p *partition) badSpan(path string, s Span, size int64, last bool) {
 
 // badState says what a bad place is, by the rules of package engine.
 func (p *partition) badState(s Span, size int64, last bool) engine.State {
+	if errors.Is(s.Err, segment.ErrOldMessage) {
+		return engine.OldMessages
+	}
 	more := s.End < size || !last // behind it
 	short := s.Batch == nil && strings.Contains(s.Err.Error(), " left in the file") || size-s.Position < headerBytes
 	switch {
