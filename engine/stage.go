@@ -36,11 +36,13 @@ type stage struct {
 		partial [classes][]int // blocks with slots of a class that are free, in the order of their use
 		empty   []int          // blocks without a slot in use
 		limit   int
+		sizing  bool      // the file's size is being changed
 		idle    time.Time // since when no slot is in use; zero while one is
 		live    int
 		closed  bool
 	}
 	resting resting
+	tending tending
 }
 
 type block struct {
@@ -80,6 +82,7 @@ func (e *Engine) openStage() {
 	e.stage = &stage{mem: mem, boot: boot, space: &e.space, failed: e.failed}
 	e.stage.mu.limit = int(limit)
 	e.stage.resting.wake = make(chan struct{}, 1)
+	e.stage.tending.more, e.stage.tending.began = make(chan struct{}, 1), time.Now()
 }
 
 // get returns a slot for n bytes of records, of the given class at least, or nil where there is none.
@@ -116,19 +119,15 @@ func (s *stage) blockOf(class int) (int, bool) {
 	if list := s.mu.partial[class]; len(list) > 0 {
 		return list[len(list)-1], true
 	}
-	var i int
+	i := -1
 	if n := len(s.mu.empty); n > 0 {
 		i = s.mu.empty[n-1]
 		s.mu.empty = s.mu.empty[:n-1]
-	} else {
-		i = len(s.mu.blocks)
-		if i == s.mu.limit || s.space.left.Load() < stageBlock || s.mem.Grow(int64(i+1)*stageBlock) != nil {
-			return 0, false // a full disk is felt by the writers soon enough
-		}
-		s.space.left.Add(-stageBlock)
-		s.mu.blocks = append(s.mu.blocks, block{})
 	}
-	if s.clean(i, class) != nil {
+	if len(s.mu.empty) == 0 {
+		s.wantMore()
+	}
+	if i < 0 || s.clean(i, class) != nil {
 		return 0, false
 	}
 	s.mu.blocks[i] = block{class: class, free: allFree(class)}
@@ -182,17 +181,6 @@ func (s *stage) put(b *buffer) {
 	}
 }
 
-// trim gives the memory back to the system where nothing was staged for a while.
-func (s *stage) trim() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.live > 0 || len(s.mu.blocks) == 0 || time.Since(s.mu.idle) < stageIdle {
-		return nil
-	}
-	s.mu.blocks, s.mu.empty, s.mu.partial = nil, nil, [classes][]int{}
-	return s.mem.Drop()
-}
-
 // The header of a slot says where its records belong; magic and class of the first one are those of its block, and stay. Numbers
 // are in the machine's byte order: nobody else reads them.
 //
@@ -239,6 +227,7 @@ func setUsed(header []byte, n int) {
 
 // written says that the records of a slot are in their segment.
 func (s *stage) written(b *buffer) error {
+	s.mem.Keep(b.at, slotHeader)
 	return s.mem.Update(b.at, slotHeader, func(h []byte) { setUsed(h, 0) })
 }
 
@@ -312,23 +301,24 @@ func (r *resting) run(quit chan struct{}) {
 	}
 }
 
-// close gives the mapping back once no reader holds a slot. With empty, nothing in it is wanted by a recovery.
+// closeStage gives the mapping back once no reader holds a slot. With empty, nothing in it is wanted by a recovery.
 func (e *Engine) closeStage(empty bool) error {
 	s := e.stage
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.mu.closed = true
+	held := s.mu.live > 0 // by readers, the last of whom closes the file
+	s.mu.Unlock()
+	if held {
+		return nil
+	}
 	var err error
-	if empty && s.mu.live == 0 {
+	if empty {
 		err = s.mem.Drop()
 	}
-	s.mu.closed = true
-	if s.mu.live == 0 {
-		err = errors.Join(err, s.mem.Close())
-	}
-	return err
+	return errors.Join(err, s.mem.Close())
 }
 
 // forgetStaged makes it durable that the stage holds nothing of the log: a disk that lost its cache while the kernel went on

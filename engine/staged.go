@@ -6,7 +6,7 @@ import "math"
 // of unflushed records, and everything before is acknowledged, and has been answered. The log is locked.
 func (l *Log) stages(cfg *Config) bool {
 	counts := cfg.FlushMessages > 0 && cfg.FlushMessages < math.MaxInt64 // Kafka's default is all of them
-	return l.e.stage != nil && !counts && l.high.Load().offset == l.mu.end && l.w.unanswered.Load() == 0
+	return l.e.stage != nil && !l.e.stage.stalled() && !counts && l.high.Load().offset == l.mu.end && l.w.unanswered.Load() == 0
 }
 
 // stagedRoom returns the staged run that the next n bytes go to, or nil where the stage has no room. The log is locked.

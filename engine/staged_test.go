@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/segment"
@@ -402,4 +404,53 @@ func TestAnIdleStageGivesItsMemoryBack(t *testing.T) {
 	b.fill(l, 3)
 	b.crash(fs.KeepAll)
 	b.whole(b.log("t"), 0, 6)
+}
+
+// An event loop appends. It is not to wait until a file system has made room, be it for the stage.
+func TestAnAppendDoesNotWaitForTheStageToGrow(t *testing.T) {
+	b := stageBench(t, 4<<20)
+	l := b.create("t", Config{})
+	b.fill(l, 3)
+	must(t, l.Flush())
+	s := b.e.stage
+	s.mu.Lock()
+	s.mu.idle = s.mu.idle.Add(-2 * stageIdle)
+	s.mu.Unlock()
+	must(t, s.trim())
+	gate := make(chan bool)
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op.Changes() && filepath.Base(name) == stageName {
+			<-gate
+		}
+		return nil
+	})
+	answered := make(chan error)
+	go func() {
+		for range 3 {
+			answered <- appendOne(l, batchOf(batchID(l.LogEndOffset()), 1, 100, testNow, -1, 0)).Err
+		}
+	}()
+	for range 3 {
+		select {
+		case err := <-answered:
+			must(t, err)
+		case <-time.After(20 * time.Second):
+			t.Error("an append waits for the disk")
+			close(gate)
+			<-answered
+			return
+		}
+	}
+	for !s.stalled() { // that takes it a moment
+		runtime.Gosched()
+	}
+	l.mu.Lock()
+	if l.stages(l.config.Load()) {
+		t.Error("the stage of a disk that does nothing is used")
+	}
+	l.mu.Unlock()
+	close(gate)
+	for s.stalled() {
+		runtime.Gosched()
+	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,17 +17,15 @@ type tasks struct {
 func (e *Engine) start() {
 	e.tasks.quit = make(chan struct{})
 	e.every(e.opt.CheckpointInterval, func() {
-		if err := e.Checkpoint(); err != nil && e.failed() == nil {
+		if err := e.Checkpoint(); err != nil && e.failed() == nil && !errors.Is(err, ErrClosed) {
 			e.log.Error("checkpoint", "dir", e.opt.Dir, "error", err)
 		}
 	})
 	e.every(time.Second, e.tick)
 	if e.stage != nil {
-		e.tasks.done.Add(1)
-		go func() {
-			defer e.tasks.done.Done()
-			e.stage.resting.run(e.tasks.quit)
-		}()
+		e.stage.grow()
+		e.tasks.done.Go(func() { e.stage.resting.run(e.tasks.quit) })
+		e.tasks.done.Go(func() { e.stage.tend(e.tasks.quit) })
 	}
 	if e.opt.RetentionInterval > 0 {
 		e.every(e.opt.RetentionInterval, func() {

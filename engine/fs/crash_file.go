@@ -256,6 +256,7 @@ func (f *crashFile) Map(size int) (Mapping, error) {
 type crashMapping []byte
 
 func (m crashMapping) Bytes() []byte { return m }
+func (m crashMapping) Load()         {}
 func (m crashMapping) Close() error  { return nil }
 
 func (f *crashFile) Close() error {

@@ -19,7 +19,8 @@ type crashShared struct {
 	raw  []byte
 	all  []byte
 	size int64
-	seen pages // of earlier cuts, which share what has not changed since
+	used []bool // blocks that Update was told of since they were zeros
+	seen pages  // of earlier cuts, which share what has not changed since
 }
 
 // maxCrashShare keeps the memory of many disks small: what goes beyond it finds no room.
@@ -42,7 +43,7 @@ func (c *Crash) Share(name string, limit int64) (Shared, error) {
 	limit = min(limit, maxCrashShare)
 	raw := make([]byte, limit+BlockSize)
 	skip := -uintptr(unsafe.Pointer(&raw[0])) % BlockSize
-	s := &crashShared{disk: c, data: n.data, name: name, raw: raw, all: raw[skip:][:limit], seen: pages{}}
+	s := &crashShared{disk: c, data: n.data, name: name, raw: raw, all: raw[skip:][:limit], used: make([]bool, limit/BlockSize+1), seen: pages{}}
 	n.data.shared = s
 	return s, nil
 }
@@ -79,6 +80,9 @@ func (s *crashShared) Grow(size int64) error {
 	return nil
 }
 
+// Keep does nothing: memory is all there is.
+func (s *crashShared) Keep(int64, int64) bool { return false }
+
 func (s *crashShared) Bytes() []byte { return s.all }
 
 func (s *crashShared) Update(at, n int64, f func([]byte)) error {
@@ -86,6 +90,9 @@ func (s *crashShared) Update(at, n int64, f func([]byte)) error {
 	defer s.mu.Unlock()
 	if at+n > s.size {
 		return &os.PathError{Op: "write to the mapping of", Path: s.name, Err: unix.EFAULT}
+	}
+	for block := at / BlockSize; block*BlockSize < at+n; block++ {
+		s.used[block] = true
 	}
 	f(s.all[at : at+n])
 	return nil
@@ -101,6 +108,7 @@ func (s *crashShared) Drop() error {
 	defer s.mu.Unlock()
 	s.disk.mu.used -= s.size / BlockSize
 	clear(s.all[:s.size])
+	clear(s.used)
 	s.size = 0
 	return nil
 }
@@ -135,6 +143,9 @@ func (s *crashShared) content(k *powerCut) (pages, int64) {
 		keep = k.odds()
 	}
 	for at := int64(0); at < s.size; at += BlockSize {
+		if !s.used[at/BlockSize] {
+			continue
+		}
 		lands := k.policy == KeepAll || k.policy == Random && k.rng.Float64() < keep
 		if !lands {
 			continue

@@ -87,6 +87,9 @@ type NoWaiter interface {
 type Mapping interface {
 	// Bytes is valid until Close. Reading beyond a file that was cut meanwhile is a fault: see engine/index.
 	Bytes() []byte
+	// Load brings all of it into memory. A goroutine that waits for a disk in a call holds up nobody; one that waits in a load from a page
+	// that is not there holds up all others when memory is collected.
+	Load()
 	Close() error
 }
 

@@ -38,6 +38,13 @@ func (f *file) Map(size int) (Mapping, error) {
 
 func (m *mapping) Bytes() []byte { return m.bytes }
 
+// Load is madvise(2), MADV_POPULATE_READ, since Linux 5.14. What it cannot do a load will meet.
+func (m *mapping) Load() {
+	if len(m.bytes) > 0 {
+		_ = unix.Madvise(m.bytes, unix.MADV_POPULATE_READ)
+	}
+}
+
 // Close unmaps once; a second call does nothing. Whoever still reads Bytes then faults.
 func (m *mapping) Close() error {
 	if m.bytes == nil || m.closed.Swap(true) {

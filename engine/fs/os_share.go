@@ -46,6 +46,12 @@ func (s *shared) Grow(size int64) error {
 
 func (s *shared) Bytes() []byte { return s.bytes }
 
+// Keep is madvise(2), MADV_POPULATE_WRITE, since Linux 5.14. What it cannot do a store will meet.
+func (s *shared) Keep(at, n int64) bool {
+	err := retryErr(func() error { return unix.Madvise(s.bytes[at:at+n], unix.MADV_POPULATE_WRITE) })
+	return err != unix.EINVAL
+}
+
 // Update turns the fault of a page that cannot be read in into an error: a disk that dies must not take the process along.
 func (s *shared) Update(at, n int64, f func([]byte)) (err error) {
 	old := debug.SetPanicOnFault(true)

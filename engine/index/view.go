@@ -86,6 +86,7 @@ func (t *table) entry(b []byte, i int) (entry [12]byte) {
 // searchMapped is search in a mapping, where each load may fault.
 func (t *table) searchMapped(target int64, behind bool) (entry [12]byte, ok bool, err error) {
 	b := t.view.bytes
+	t.view.mapping.Load()
 	old := debug.SetPanicOnFault(true)
 	defer func() {
 		debug.SetPanicOnFault(old)

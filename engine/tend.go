@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Appends store into the stage on event loops, which must not wait for a disk. So somebody else asks the file system for whatever
+// it may take its time with: blocks before they are used, and pages that were written back, again and again, before a store meets them. While
+// that takes long the disk does nothing, and the stage is left alone: appends then wait in memory for the writers.
+type tending struct {
+	more  chan struct{} // asks for another block
+	asked atomic.Int64  // when the file system was asked for something, by clock; 0: it has answered
+	began time.Time
+}
+
+const (
+	// keepEvery is how often pages are kept. The kernel writes a page back half a minute after it was changed, or when there are too many.
+	keepEvery = 20 * time.Millisecond
+	// stagePatience is how long the file system may take before it counts as stalled.
+	stagePatience = 20 * time.Millisecond
+)
+
+// clock is a time that never goes back, and is not 0.
+func (t *tending) clock() int64 { return int64(time.Since(t.began)) + 1 }
+
+// stalled reports whether a store into the stage might wait.
+func (s *stage) stalled() bool {
+	at := s.tending.asked.Load()
+	return at != 0 && s.tending.clock()-at > int64(stagePatience)
+}
+
+// ask runs f, which may wait for the file system.
+func (s *stage) ask(f func()) {
+	s.tending.asked.Store(s.tending.clock())
+	f()
+	s.tending.asked.Store(0)
+}
+
+// tend makes blocks as they are asked for and keeps the pages of those that there are, until quit.
+func (s *stage) tend(quit chan struct{}) {
+	t := time.NewTicker(keepEvery)
+	defer t.Stop()
+	tick := t.C
+	for {
+		select {
+		case <-s.tending.more:
+			s.ask(s.grow)
+		case <-tick:
+			s.mu.Lock()
+			size := int64(len(s.mu.blocks)) * stageBlock
+			s.mu.Unlock()
+			if size > 0 {
+				keeps := true
+				s.ask(func() { keeps = s.mem.Keep(0, size) })
+				if !keeps {
+					tick = nil
+				}
+			}
+		case <-quit:
+			return
+		}
+	}
+}
+
+// wantMore asks for another block. The stage is locked.
+func (s *stage) wantMore() {
+	if len(s.mu.blocks) < s.mu.limit {
+		select {
+		case s.tending.more <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// grow makes half as many blocks as there are, and one of each class at least. Where there is no room writers acknowledge: a full disk
+// is felt by them soon enough.
+func (s *stage) grow() {
+	n, end := s.beginGrowth()
+	if n == end {
+		return
+	}
+	err := s.mem.Grow(int64(end) * stageBlock)
+	if err == nil {
+		s.mem.Keep(int64(n)*stageBlock, int64(end-n)*stageBlock)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.sizing = false
+	if err != nil {
+		return
+	}
+	s.space.left.Add(-int64(end-n) * stageBlock)
+	s.mu.idle = time.Now()
+	for i := n; i < end; i++ {
+		s.mu.blocks = append(s.mu.blocks, block{})
+		s.mu.empty = append(s.mu.empty, i)
+	}
+}
+
+// beginGrowth returns how many blocks there are, and how many there are to be. Where the two differ nobody else changes the file's
+// size until sizing is over.
+func (s *stage) beginGrowth() (n, end int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = len(s.mu.blocks)
+	end = min(n+max(n/2, classes), s.mu.limit)
+	if s.mu.sizing || s.mu.closed || s.space.left.Load() < int64(end-n)*stageBlock {
+		return n, n
+	}
+	s.mu.sizing = end > n
+	return n, end
+}
+
+// trim gives the memory back to the system where nothing was staged for a while. Who comes then waits for a writer, once.
+func (s *stage) trim() error {
+	s.mu.Lock()
+	if s.mu.sizing || s.mu.live > 0 || len(s.mu.blocks) == 0 || time.Since(s.mu.idle) < stageIdle {
+		s.mu.Unlock()
+		return nil
+	}
+	s.mu.blocks, s.mu.empty, s.mu.partial = nil, nil, [classes][]int{}
+	s.mu.sizing = true
+	s.mu.Unlock()
+	err := s.mem.Drop()
+	s.mu.Lock()
+	s.mu.sizing = false
+	s.mu.Unlock()
+	return err
+}
