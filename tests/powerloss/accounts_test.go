@@ -3,6 +3,7 @@ package powerloss
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // An account is what is known of all logs of a machine, from what its processes told before each loss of power. It holds what the
@@ -29,6 +30,9 @@ type ledger struct {
 	gone  map[batchID]bool // cut off, or deleted with an older log: they must not come back
 	// dying is set while a deletion was begun and not finished: the log is there or not.
 	dying bool
+	// loose is where a truncation was begun and not finished: from there on it is not known which of a log's batches were in which
+	// place.
+	loose int64
 }
 
 type batch struct {
@@ -46,13 +50,25 @@ func newAccount() *account {
 	return &account{logs: map[string]*ledger{}, found: map[string]*finding{}}
 }
 
-func newLedger() *ledger { return &ledger{gone: map[batchID]bool{}} }
+func newLedger() *ledger { return &ledger{gone: map[batchID]bool{}, loose: math.MaxInt64} }
 
 func (a *account) of(log string) *ledger {
 	if a.logs[log] == nil {
 		a.logs[log] = newLedger()
 	}
 	return a.logs[log]
+}
+
+// late is what is left of what a process told of the time after the cut. A file system that dies may say that a flush succeeded whose
+// transaction it has thrown away (jbd2_complete_transaction finds it neither running nor committing); a machine without power tells nobody.
+func late(e event) (event, bool) {
+	switch e.What {
+	case acknowledge:
+		e.Sync = false
+	case flushed, truncated, deleted, closed:
+		return e, false
+	}
+	return e, true
 }
 
 // begin begins another round: a process is started on what the last one left.
@@ -100,6 +116,14 @@ func (l *ledger) end() int64 {
 func (l *ledger) take(e event) error {
 	switch e.What {
 	case acknowledge:
+		if l.dying {
+			return nil // it is of a new log, which may not be there
+		}
+		if e.Base >= l.loose {
+			for n := len(l.known); n > 0 && l.known[n-1].base >= e.Base; n-- {
+				l.known = l.known[:n-1]
+			}
+		}
 		if e.Base != l.end() {
 			return fmt.Errorf("batch %d is acknowledged at offset %d, behind one that ends at %d", e.ID, e.Base, l.end())
 		}
@@ -111,7 +135,9 @@ func (l *ledger) take(e event) error {
 		l.floor = max(l.floor, e.Base)
 	case truncating:
 		l.floor = min(l.floor, e.Base) // what lies behind may be gone from now on
+		l.loose = min(l.loose, e.Base)
 	case truncated:
+		l.loose = math.MaxInt64
 		l.drop(e.Base)
 	case deleting:
 		l.dying = true
@@ -158,7 +184,7 @@ func (a *account) compare() error {
 		if f == nil {
 			f = &finding{} // a log has no files before its first append
 		}
-		if l.dying && len(f.batches) == 0 {
+		if l.dying && (len(f.batches) == 0 || f.batches[0].base == 0 && l.start == 0 && len(l.known) > 0 && f.batches[0] != l.known[0]) {
 			_ = l.take(event{What: deleted})
 		}
 		for _, err := range l.compare(f, s.retains, a.round-1) {
@@ -195,7 +221,7 @@ func (l *ledger) compare(f *finding, retains bool, last int) (errs []error) {
 			bad("batch %d at offset %d is back, which was cut off or deleted", b.id, b.base)
 		case b.base >= l.end() && (ids[b.id] || b.id.round() != last):
 			bad("batch %d at offset %d, which was not appended there", b.id, b.base)
-		case b.base < l.end() && at[b.base] != b:
+		case b.base < min(l.end(), l.loose) && at[b.base] != b:
 			bad("batch %v where %v was acknowledged", b, at[b.base])
 		}
 		ids[b.id] = true
@@ -217,5 +243,5 @@ func (l *ledger) adopt(f *finding) {
 			l.gone[b.id] = true
 		}
 	}
-	l.known, l.start, l.floor, l.dying = f.batches, f.start, f.end, false
+	l.known, l.start, l.floor, l.dying, l.loose = f.batches, f.start, f.end, false, math.MaxInt64
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/tests/powerloss/rig"
 )
 
 // engineRole is a process that opens an engine, tells what is there, and appends until the power goes.
@@ -25,9 +26,11 @@ type event struct {
 	What string  // see the constants
 	ID   batchID `json:",omitempty"`
 	// Base and Last are offsets of a batch, the start and the end of a log, or, in Base alone, what a call was told.
-	Base, Last int64  `json:",omitempty"`
-	Sync       bool   `json:",omitempty"`
-	Err        string `json:",omitempty"`
+	Base, Last int64 `json:",omitempty"`
+	Sync       bool  `json:",omitempty"`
+	// At is when, by the machine's monotonic clock, in ns.
+	At  int64
+	Err string `json:",omitempty"`
 }
 
 // What an event says. Of two that are a pair the first comes before the call, and the second when it has returned.
@@ -134,6 +137,7 @@ func engineMain() error {
 
 // report tells something, in the order of what happens in one log.
 func (c *child) report(e event) {
+	e.At = rig.Now()
 	c.out.Lock()
 	defer c.out.Unlock()
 	_ = c.out.Encode(e) // a pipe that nobody reads any more
@@ -153,7 +157,7 @@ func (c *child) tell() error {
 		if l.Err() != nil {
 			continue
 		}
-		if err := c.tellBatches(l, name); err != nil {
+		if err := tellBatches(l, name, c.report); err != nil {
 			c.report(event{Log: name, What: failed, Err: err.Error()})
 		}
 	}
@@ -161,9 +165,10 @@ func (c *child) tell() error {
 	return nil
 }
 
-func (c *child) tellBatches(l *engine.Log, name string) error {
+// tellBatches tells the batches of a log.
+func tellBatches(l *engine.Log, name string, report func(event)) error {
 	for offset := l.LogStartOffset(); offset < l.LogEndOffset(); {
-		next, err := c.tellRange(l, name, offset)
+		next, err := tellRange(l, name, offset, report)
 		if err != nil {
 			return fmt.Errorf("at offset %d: %w", offset, err)
 		}
@@ -173,7 +178,7 @@ func (c *child) tellBatches(l *engine.Log, name string) error {
 }
 
 // tellRange tells the batches of one read, and returns the offset behind them.
-func (c *child) tellRange(l *engine.Log, name string, offset int64) (int64, error) {
+func tellRange(l *engine.Log, name string, offset int64, report func(event)) (int64, error) {
 	r, err := l.Read(offset, 1<<20, true)
 	if err != nil {
 		return offset, err
@@ -196,7 +201,7 @@ func (c *child) tellRange(l *engine.Log, name string, offset int64) (int64, erro
 		if e.ID, err = idOf(name, specOf(name).largest(), batch); err != nil {
 			return offset, err
 		}
-		c.report(e)
+		report(e)
 		next = batch.LastOffset() + 1
 	}
 	if next == offset {

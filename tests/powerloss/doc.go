@@ -23,12 +23,25 @@
 //
 // It goes on with what it found, which must then not be lost any more.
 //
+// What a process tells of the time after the cut does not count: a file system that is being torn down may call a flush done that is not.
+//
 // # Faults and where they are tested
 //
-// The rows are faults of a disk, and what is right then. Tests without a package are this one's, or the engine's where it says so.
+// The rows are faults of a disk, and what is right then. Tests without a package are this one's.
 //
-//	a power loss, page cache alone           TestNothingFlushedIsLostByAPowerLoss/shutdown…
-//	a power loss, the drive's cache too:     TestNothingFlushedIsLostByAPowerLoss/cache…
-//	  torn, reordered, dropped writes
-//	a disk that is gone for a moment         TestADiskThatComesBackUnderTheSameKernelHasLostNothingFlushed
+//	a loss of the page cache                 TestNothingFlushedIsLostByAPowerLoss/shutdown…
+//	a loss of the drive's cache, too: torn,  TestNothingFlushedIsLostByAPowerLoss/cache…; of every call of the engine, in memory:
+//	reordered and dropped writes             engine TestACutBeforeAnyDiskCallKeepsWhatWasPromised and others
+//	a disk that forgets its cache under      TestADiskThatComesBackUnderTheSameKernelHasLostNothingFlushed
+//	a kernel that goes on
+//	write or flush fails (EIO)               TestADiskThatFailsToWriteOrFlushTakesItsDirectoryOffline; engine TestAFailedFlushIsFinal
+//	the device is full (ENOSPC at flush)     TestADeviceWithoutRoomLosesNothingThatWasAcknowledged
+//	a write that comes back short (EFBIG)    TestAWriteThatTheKernelCutsShortIsNotAcknowledged
+//	a read fails (EIO), of mapped indexes    TestADiskThatFailsToReadIsAnErrorAndNoMore;
+//	(SIGBUS), too                            engine/index TestAFaultInAMappingIsAnErrorAndTheIndexCanBeBuiltAgain
+//	a mapped stage whose disk is gone        engine TestAStageWhoseDiskIsGoneTakesTheDirectoryOfflineAndNotTheProcess
+//	a slow disk (10 s without an answer)     TestADiskThatStallsHoldsUpNobodyElse; engine TestAnAppendDoesNotWaitForTheStageToGrow
+//	a lost rename or name                    engine/fs TestACreatedFileIsLostUntilItsDirectoryIsSynced
+//	a deletion that is cut off               engine TestADeletionThatACrashCutsOffIsNotTakenForALostFolder
+//	the guard of the machine's own mounts    rig TestOnlyALoopDeviceOfTheRigIsTouched
 package powerloss

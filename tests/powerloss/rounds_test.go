@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -56,6 +57,9 @@ type losses struct {
 	a    *account
 	seed uint64
 	rng  *rand.Rand
+	// cutAt is when the power went, late how much was told after it.
+	cutAt int64
+	late  int
 }
 
 func newLosses(t *testing.T, k rig.Kind, fs string) *losses {
@@ -99,6 +103,7 @@ func (l *losses) start(t *testing.T, round int) *process {
 			p.events <- e
 		}
 	}()
+	l.cutAt = math.MaxInt64
 	l.a.begin(round)
 	return p
 }
@@ -151,6 +156,7 @@ func (l *losses) round(t *testing.T, round int, back func(testing.TB)) {
 func (l *losses) cut(t *testing.T, p *process, how manner, policy disk.Policy, seed uint64) {
 	t.Helper()
 	if l.m.Disk == nil {
+		l.cutAt = rig.Now()
 		l.m.Cut(t, policy, seed)
 		l.untilFailed(t, p)
 		l.kill(t, p)
@@ -161,26 +167,33 @@ func (l *losses) cut(t *testing.T, p *process, how manner, policy disk.Policy, s
 		trap.Op, trap.N = disk.Flush, 1+l.rng.IntN(40)
 	}
 	sprung := l.m.Disk.Set(trap)
+	var told []event // until it is known when the power went
 	for done := false; !done; {
 		select {
 		case e, ok := <-p.events:
 			if !ok {
 				t.Fatalf("the process ended: %v", p.cmd.Wait())
 			}
-			l.take(t, e)
+			told = append(told, e)
 		case call := <-sprung:
 			must(t, call.Error)
 			done = true
 		}
 	}
+	if how == unnoticed {
+		must(t, p.cmd.Process.Kill()) // it is gone when what it waits for has failed
+		l.m.Cut(t, policy, seed)
+	}
+	c, err := l.m.Counts()
+	must(t, err)
+	l.cutAt = c.CutAt
+	for _, e := range told {
+		l.take(t, e)
+	}
 	if how == noticed {
 		l.untilFailed(t, p)
-		l.kill(t, p)
-		return
 	}
-	must(t, p.cmd.Process.Kill()) // it is gone when what it waits for has failed
-	l.m.Cut(t, policy, seed)
-	l.drain(t, p)
+	l.kill(t, p)
 }
 
 // writeBack has the kernel write some pages of the files, here and there, as it does in any order when it likes.
@@ -232,7 +245,7 @@ func (l *losses) last(t *testing.T, round int) {
 	verify(t, l.dir)
 	c, err := l.m.Counts()
 	must(t, err)
-	t.Logf("%d acknowledged durably in %d rounds; the disk: %+v", l.a.synced, round, c)
+	t.Logf("%d acknowledged durably in %d rounds, %d events after a cut; the disk: %+v", l.a.synced, round, l.late, c)
 }
 
 // until takes what the process tells until n more appends are acknowledged durably. Nothing may fail: there is power.
@@ -263,6 +276,13 @@ func (l *losses) untilFailed(t *testing.T, p *process) {
 
 func (l *losses) take(t *testing.T, e event) {
 	t.Helper()
+	if e.At >= l.cutAt {
+		var counts bool
+		if e, counts = late(e); !counts {
+			return
+		}
+		l.late++
+	}
 	if err := l.a.take(e); err != nil {
 		t.Fatalf("round %d: %v", l.a.round, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // Sector is what a disk writes whole or not at all, in bytes.
@@ -82,9 +84,17 @@ type version []byte
 // Counts is what became of writes so far.
 type Counts struct {
 	Writes, Flushes int
-	Versions        int // of sectors, that a cut found waiting
-	Landed          int // of those, that it landed
-	Destaged        int // writes that went to the image because the cache was full
+	Versions        int   // of sectors, that a cut found waiting
+	Landed          int   // of those, that it landed
+	Destaged        int   // writes that went to the image because the cache was full
+	CutAt           int64 // when the last cut was, by Now
+}
+
+// Now is the machine's monotonic clock, which all processes share, in ns.
+func Now() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // it has no errors
+	return ts.Nano()
 }
 
 // NewCache returns an empty cache before an image.
@@ -203,6 +213,7 @@ func (c *Cache) Cut(p Policy, seed uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.off = true
+	c.mu.counts.CutAt = Now()
 	rng := rand.New(rand.NewPCG(seed, uint64(p)))
 	for _, w := range c.mu.writes {
 		c.mu.counts.Versions += int(w.sectors())

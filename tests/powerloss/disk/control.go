@@ -108,9 +108,7 @@ func Start(program, image, dir string) (*Disk, error) {
 	d.cmd = exec.Command(program)
 	d.cmd.Env = append(os.Environ(), Env+"="+image+":"+dir)
 	d.cmd.Stderr = os.Stderr
-	// It ends with whoever controls it.
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	in, err := d.cmd.StdinPipe()
+	in, err := d.cmd.StdinPipe() // whose end is the process's, be it by a kill of this one
 	if err != nil {
 		return nil, err
 	}

@@ -166,11 +166,11 @@ func Need(t testing.TB, programs ...string) {
 	}
 }
 
-// Role is the command of this test binary in a role of Main.
+// Role is the command of this test binary in a role of Main. It is to end with its standard input: a signal with the death of
+// its parent would come with that of a thread (prctl(2), PR_SET_PDEATHSIG).
 func Role(role string, args ...string) *exec.Cmd {
 	c := exec.Command("/proc/self/exe", args...)
 	c.Env = append(os.Environ(), roleEnv+"="+role)
 	c.Stderr = os.Stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return c
 }
