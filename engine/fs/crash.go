@@ -85,7 +85,7 @@ const defaultSpace = 1 << 40 / BlockSize
 type Op int
 
 // The kinds of calls. OpWrite and OpWriteDurable are writes by File and by Queue, the latter at their completion; so is
-// OpDatasync.
+// OpDatasync. OpQueue and OpWait are NewQueue and Wait, without a name of a file.
 const (
 	OpOpen Op = iota
 	OpWrite
@@ -102,10 +102,13 @@ const (
 	OpMap
 	OpStat
 	OpReadDir
+	OpClose
+	OpQueue
+	OpWait
 )
 
 var opNames = [...]string{"open", "write", "write durable", "datasync", "truncate", "rename", "remove", "mkdir", "syncdir",
-	"lock", "link", "read", "map", "stat", "readdir"}
+	"lock", "link", "read", "map", "stat", "readdir", "close", "new queue", "wait"}
 
 func (op Op) String() string { return opNames[op] }
 
@@ -114,8 +117,9 @@ func (op Op) Changes() bool { return op < OpRead }
 
 // Hook is called before each call, outside of all locks: it may call Clone. n counts the calls that can change the
 // disk (Op.Changes) from 1; a call that cannot gets the number of the last one that could. An error fails the call with
-// it: a write then leaves any prefix of itself, a Datasync nothing for certain, anything else did not happen. Rename
-// and Link pass the old name.
+// it: a write then leaves any prefix of itself, a Datasync nothing for certain, a descriptor is closed anyway, a queue
+// loses what is in flight, anything else did not happen. ErrShort and Delayed are faults of their own. Rename and Link pass the
+// old name.
 type Hook func(op Op, name string, n int) error
 
 // Faults are planted bugs: what a test of the tests needs. They change promises, not what the running process sees.

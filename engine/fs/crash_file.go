@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ type crashFile struct {
 	name   string
 	flag   int
 	closed bool
+	since  int // the failed write-backs before it was opened, or that it has told of
 }
 
 func (f *crashFile) Name() string { return f.name }
@@ -58,8 +60,9 @@ func (f *crashFile) aligned(p []byte, at int64) error {
 
 func (f *crashFile) ReadAt(p []byte, at int64) (int, error) {
 	c := f.disk
-	if err := c.before(OpRead, f.name); err != nil {
-		return 0, f.fail("read", err)
+	fault := c.before(OpRead, f.name)
+	if fault != nil && !errors.Is(fault, ErrShort) {
+		return 0, f.fail("read", fault)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,6 +74,9 @@ func (f *crashFile) ReadAt(p []byte, at int64) (int, error) {
 	}
 	c.mu.counts.Reads++
 	n := f.data.read(p, at)
+	if fault != nil {
+		n = c.shorten(n)
+	}
 	c.mu.counts.ReadBytes += int64(n)
 	c.mu.read[f.name] += int64(n)
 	if n < len(p) {
@@ -125,11 +131,8 @@ func (c *Crash) write(f *crashFile, p []byte, at int64, durable bool, fault erro
 	if durable {
 		c.mu.counts.DurableWrites++
 	}
-	if fault != nil {
-		// Any prefix may be in the file. For the flush it is as if it had failed.
-		p = p[:c.mu.rng.IntN(len(p)+1)/sector*sector]
-		durable = false
-	}
+	p, fault, late := c.partOf(f, p, durable, fault)
+	durable = durable && fault == nil
 	u := compose(f.data.live, f.data.size, p, at)
 	if c.mu.used+f.data.missing(u) > c.mu.space {
 		if fault != nil {
@@ -137,7 +140,7 @@ func (c *Crash) write(f *crashFile, p []byte, at int64, durable bool, fault erro
 		}
 		return unix.ENOSPC
 	}
-	u.owner, u.lost = f, fault != nil
+	u.owner, u.lost = f, fault != nil || late
 	c.mu.counts.WrittenBytes += int64(len(p))
 	c.mu.used += f.data.execute(u)
 	if durable && !c.mu.faults.IgnoreDurable {
@@ -170,6 +173,9 @@ func (f *crashFile) Datasync() error {
 // datasync flushes the updates, or loses all that is pending. c.mu is held.
 func (c *Crash) datasync(f *crashFile, updates []*update, fault error) error {
 	c.mu.counts.Datasyncs++
+	if told := f.told(); fault == nil {
+		fault = told
+	}
 	switch {
 	case fault != nil:
 		f.data.lose()
@@ -259,8 +265,10 @@ func (m crashMapping) Bytes() []byte { return m }
 func (m crashMapping) Load()         {}
 func (m crashMapping) Close() error  { return nil }
 
+// Close closes the descriptor even where a hook fails it, as close(2) does.
 func (f *crashFile) Close() error {
 	c := f.disk
+	fault := c.before(OpClose, f.name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f.closed {
@@ -268,7 +276,7 @@ func (f *crashFile) Close() error {
 	}
 	f.closed = true
 	for _, fl := range f.data.flights {
-		if fl.f == f {
+		if fl.f == f && !fl.orphan {
 			c.violate("close of %s while %s is in flight", f.name, fl)
 		}
 	}
@@ -280,7 +288,7 @@ func (f *crashFile) Close() error {
 	}
 	f.data.handles--
 	c.release(f.data)
-	return nil
+	return f.fail("close", fault)
 }
 
 // violate records a broken rule. c.mu is held.

@@ -28,7 +28,7 @@ func (c *Crash) Open(name string, flag int) (File, error) {
 		n.data.settleShared()
 	}
 	n.data.handles++
-	f := &crashFile{disk: c, data: n.data, name: name, flag: flag}
+	f := &crashFile{disk: c, data: n.data, name: name, flag: flag, since: n.data.lateNo}
 	if flag&os.O_TRUNC != 0 {
 		c.resize(f, 0)
 	}

@@ -3,8 +3,10 @@ package fs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -143,4 +145,79 @@ func TestDirectFilesOfTheTwinDemandAlignment(t *testing.T) {
 	wantErr(t, "position", f.Write(p, sector, false), unix.EINVAL)
 	wantErr(t, "length", f.Write(p[:sector], 0, false), unix.EINVAL)
 	wantErr(t, "address", f.Write(p[sector:sector+BlockSize], 0, false), unix.EINVAL)
+}
+
+func TestBytesThatAFlushLostAreThereWhenTheyWereWrittenAndFlushedAgain(t *testing.T) {
+	c, dir := newDisk(t, 13)
+	f := create(t, c, dir+"/a")
+	must(t, c.SyncDir(dir))
+	must(t, f.Write(fill('a', 3*sector), 0, false))
+	c.SetHook(func(op Op, _ string, _ int) error {
+		if op == OpDatasync {
+			return unix.EIO
+		}
+		return nil
+	})
+	wantErr(t, "flush", f.Datasync(), unix.EIO)
+	c.SetHook(nil)
+	must(t, f.Datasync())
+	if got := content(t, c.Clone(DropUnflushed), dir+"/a"); len(got) != 0 {
+		t.Errorf("a second flush brought %d bytes", len(got))
+	}
+	must(t, f.Write(fill('a', 2*sector), 0, false))
+	must(t, f.Datasync())
+	if got := summary(content(t, c.Clone(DropUnflushed), dir+"/a")); !strings.HasPrefix(got, "a2 ") {
+		t.Errorf("after writing them again: %q", got)
+	}
+}
+
+func TestAFailedWriteBackIsToldOnceToEachDescriptorThatWasOpen(t *testing.T) {
+	c, dir := newDisk(t, 14)
+	f := create(t, c, dir+"/a")
+	must(t, c.SyncDir(dir))
+	other, err := c.Open(dir+"/a", os.O_RDWR)
+	must(t, err)
+	c.SetHook(func(op Op, _ string, _ int) error {
+		if op == OpWrite {
+			return &Delayed{unix.EIO}
+		}
+		return nil
+	})
+	must(t, f.Write(fill('a', sector), 0, false))
+	c.SetHook(nil)
+	late, err := c.Open(dir+"/a", os.O_RDWR)
+	must(t, err)
+	must(t, late.Datasync())
+	wantErr(t, "the writer", f.Datasync(), unix.EIO)
+	must(t, f.Datasync())
+	wantErr(t, "one that was open", other.Datasync(), unix.EIO)
+	if got := content(t, c.Clone(DropUnflushed), dir+"/a"); len(got) != 0 {
+		t.Errorf("%d bytes are on the disk", len(got))
+	}
+	if got := summary(content(t, c, dir+"/a")); got != "a1 " {
+		t.Errorf("the process sees %q", got)
+	}
+}
+
+func TestAShortWriteLeavesAPartAndAShortReadEndsBeforeTheFile(t *testing.T) {
+	c, dir := newDisk(t, 15)
+	f := create(t, c, dir+"/a")
+	c.SetHook(func(op Op, _ string, _ int) error {
+		if op == OpWrite || op == OpRead {
+			return ErrShort
+		}
+		return nil
+	})
+	wantErr(t, "write", f.Write(fill('a', 100), 0, false), io.ErrShortWrite)
+	size, err := f.Size()
+	must(t, err)
+	if size >= 100 {
+		t.Errorf("all %d bytes were written", size)
+	}
+	c.SetHook(nil)
+	must(t, f.Write(fill('b', 100), 0, false))
+	c.SetHook(func(Op, string, int) error { return ErrShort })
+	if n, err := f.ReadAt(make([]byte, 100), 0); n >= 100 || err != io.EOF {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
 }

@@ -70,6 +70,7 @@ func (im image) over(below *page) *page {
 type update struct {
 	owner    *crashFile
 	images   []image
+	end      int64 // of the bytes of a write
 	sizes    bool  // it has a size part:
 	from, to int64 // the size before and after
 	content  bool  // content is on stable storage
@@ -97,6 +98,8 @@ type inode struct {
 	handles  int
 	links    int // names beyond the first
 	unlinked bool
+	late     error        // of the last write-back that failed
+	lateNo   int          // how many have
 	shared   *crashShared // the newest mapping, which has the content
 }
 
@@ -106,6 +109,7 @@ func newInode(name string) *inode { return &inode{name: name, live: pages{}, bas
 func compose(live pages, size int64, p []byte, at int64) *update {
 	u := &update{}
 	end := at + int64(len(p))
+	u.end = end
 	var zero page // shared by all blocks of zeros, since logs lay out megabytes of them
 	for pos := at; pos < end; {
 		block, off := pos/BlockSize, pos%BlockSize
@@ -179,11 +183,22 @@ func (d *inode) flushOne(u *update, end int64) {
 	d.compact()
 }
 
-// flush puts the updates on stable storage, as fdatasync does, but for those that an earlier failure lost.
+// flush puts the updates on stable storage, as fdatasync does, but for those that an earlier failure lost. Where bytes were
+// written again over lost ones, the size that covers them comes with them.
 func (d *inode) flush(updates []*update) {
+	end := int64(0)
 	for _, u := range updates {
-		if !u.lost {
-			u.content, u.sized = true, u.sizes
+		if u.lost {
+			continue
+		}
+		u.content, u.sized = true, u.sizes
+		if end = max(end, u.end); u.cuts() {
+			end = min(end, u.to)
+		}
+	}
+	if end > d.durableSize() {
+		for _, p := range d.pending {
+			p.sized = p.sizes
 		}
 	}
 	d.compact()

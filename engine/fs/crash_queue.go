@@ -17,6 +17,7 @@ type flight struct {
 	sync    bool
 	covers  []*update // of a sync: what had completed when it was pushed
 	tag     uint64
+	orphan  bool // its queue is broken: nobody will know its end
 }
 
 func (fl *flight) String() string {
@@ -47,8 +48,12 @@ type crashQueue struct {
 
 // NewQueue implements FS.
 func (c *Crash) NewQueue(depth int) (Queue, error) {
+	err := c.before(OpQueue, "queue")
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err != nil {
+		return nil, &os.SyscallError{Syscall: "io_uring_setup", Err: err}
+	}
 	if c.mu.faults.NoQueue {
 		return nil, ErrUnsupported
 	}
@@ -86,8 +91,12 @@ func (q *crashQueue) add(fl *flight) {
 	fl.f.data.flights = append(fl.f.data.flights, fl)
 }
 
-// Wait completes at least one operation where one is in flight. It never fails.
+// Wait completes at least one operation where one is in flight. It fails where a hook says so, and then for good.
 func (q *crashQueue) Wait(dst []Completion) ([]Completion, error) {
+	if err := q.disk.before(OpWait, "queue"); err != nil {
+		q.abandon()
+		return dst, &os.SyscallError{Syscall: "io_uring_enter", Err: err}
+	}
 	picked := q.pick(false)
 	if len(picked) == 0 {
 		<-q.wake
@@ -101,6 +110,16 @@ func (q *crashQueue) Wait(dst []Completion) ([]Completion, error) {
 		dst = append(dst, Completion{Tag: fl.tag, Err: q.complete(fl)})
 	}
 	return dst, nil
+}
+
+// abandon leaves what is in flight to itself: it may land or not.
+func (q *crashQueue) abandon() {
+	q.disk.mu.Lock()
+	defer q.disk.mu.Unlock()
+	for _, fl := range q.flights {
+		fl.orphan = true
+	}
+	q.flights = nil
 }
 
 // pick chooses what completes now.
