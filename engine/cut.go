@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +44,7 @@ func (r *recovering) keepTorn(s *segment.Segment, f fs.File, at, size int64) (ze
 	}()
 	for p := at; p < size; {
 		n := min(int64(len(buf)), size-p)
-		if _, err := f.ReadAt(buf[:n], p); err != nil && err != io.EOF {
+		if err := segment.ReadFull(f, buf[:n], p); err != nil {
 			return false, err
 		}
 		if side == nil && !allZero(buf[:n]) {

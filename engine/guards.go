@@ -152,7 +152,7 @@ func isGuard(name string) bool {
 // unreadable reports whether err is that of a read, and not of what was read.
 func unreadable(err error) bool {
 	op := (*os.PathError)(nil)
-	return errors.As(err, &op)
+	return errors.As(err, &op) || errors.Is(err, segment.ErrShortRead)
 }
 
 // compareGuard decides what it means that the scan of a segment ended at a position, because of bad, or at the end of the file, which

@@ -76,6 +76,27 @@ func TestAFailedFlushIsFinal(t *testing.T) {
 	}
 }
 
+// The kernel takes the pages of a failed flush for clean: the next process reads them, flushes them with success, and must not
+// answer a producer's retry, or a reader, with what is not on the disk.
+func TestAStartAfterAFailedFlushServesWhatIsOnTheDisk(t *testing.T) {
+	for _, h := range ways {
+		b := newBench(t)
+		b.stop()
+		b.opt.SyncMethod = h.method
+		b.open()
+		l := b.create("t", crashConfig(h, true))
+		b.fill(l, 10)
+		failFrom(b.disk, ".log", unix.EIO, fs.OpDatasync, fs.OpWriteDurable)
+		wantErr(t, h.name, appendOne(l, batchOf(batchID(10), 1, 100, testNow, -1, 0)).Err, ErrOffline)
+		b.crash(fs.KeepAll)
+		kept := b.log("t").LogEndOffset()
+		b.whole(b.log("t"), 0, kept)
+		b.crash(fs.DropUnflushed)
+		b.whole(b.log("t"), 0, kept)
+		b.stop()
+	}
+}
+
 func TestAFailedWriteIsFinal(t *testing.T) {
 	for _, h := range ways {
 		b := newBench(t)

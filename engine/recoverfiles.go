@@ -48,6 +48,8 @@ func (r *recovering) list() error {
 		case kind == segment.TxnSuffix:
 			r.indexes = append(r.indexes, name)
 			r.txns = append(r.txns, base)
+		case strings.HasPrefix(kind, segment.LogSuffix+redoSuffix):
+			r.kept = append(r.kept, name)
 		case strings.Contains(kind, tornSuffix), strings.Contains(kind, stagedSuffix):
 			torn = append(torn, name)
 		}

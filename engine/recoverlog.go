@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/zurau/zurau/engine/checkpoint"
@@ -58,6 +59,7 @@ type recovering struct {
 	unknown bool // no checkpoint names the log: after an orderly stop, too, it has to be looked at
 	point   point
 	staged  []stagedRun // ascending
+	kept    []string    // file names of what an earlier start kept of the stage
 	files   []int64
 	sizes   map[int64]int64
 	snaps   []int64  // offsets of producer snapshots
@@ -80,11 +82,11 @@ func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
 		p = pointAt(0)
 	}
 	r := &recovering{Log: l, clean: clean, unknown: !ok, point: p, sizes: map[int64]int64{}}
+	r.staged = r.stagedFor()
 	err := r.open()
-	kept := r.staged
-	if err == nil {
-		kept = r.unplaced()
-	} else {
+	kept, suffix := r.unplaced(), stagedSuffix
+	if err != nil {
+		kept = slices.DeleteFunc(slices.Clone(r.staged), func(run stagedRun) bool { return run.kept != "" }) // those stay as they are
 		if final(err) {
 			return nil, r.done, errors.Join(err, l.closeFiles(ErrClosed))
 		}
@@ -93,14 +95,18 @@ func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
 			if errors.Is(err, segment.ErrOldMessage) {
 				state = OldMessages
 			}
-			err = &corruption{state, err}
+			err, suffix = &corruption{state, err}, redoSuffix
 		}
 		r.meet(StateOf(err), "error", err)
 		l.corrupt.Store(&err)
 		r.done.Offline = 1
 	}
-	if err := r.keepStaged(kept); err != nil {
-		return nil, r.done, errors.Join(err, l.closeFiles(ErrClosed))
+	failed := r.keepStaged(kept, suffix)
+	if err == nil && failed == nil {
+		failed = r.dropKept()
+	}
+	if failed != nil {
+		return nil, r.done, errors.Join(failed, l.closeFiles(ErrClosed))
 	}
 	return l, r.done, nil
 }
@@ -120,7 +126,7 @@ func (r *recovering) open() error {
 	r.id = id
 	r.w.identified.Store(id != [16]byte{})
 	r.staged = r.stagedFor()
-	if err := r.list(); err != nil {
+	if err := errors.Join(r.list(), r.findKept()); err != nil {
 		return err
 	}
 	if r.unknown && len(r.files) > 0 {

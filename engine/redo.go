@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +22,7 @@ type stagedRun struct {
 	first    int64    // of the first record
 	position int64    // of the first byte in the segment's file
 	at, size int64    // where the records are in the stage's file
+	kept     string   // or the side file that has them
 }
 
 // readStage reads the headers of the slots that a process of this run of the machine left. What another one left is what a
@@ -58,8 +58,9 @@ func readSlots(f fs.File, boot string) (map[Name][]stagedRun, error) {
 	h := make([]byte, slotHeader)
 	for block := int64(0); block < size; block += stageBlock {
 		for at, step := block, int64(stageBlock); at < min(block+stageBlock, size); at += step {
-			if _, err := f.ReadAt(h, at); err != nil && err != io.EOF {
-				return nil, err
+			clear(h)
+			if err := segment.ReadFull(f, h[:min(slotHeader, size-at)], at); err != nil {
+				return nil, fmt.Errorf("read %s: %w", f.Name(), err)
 			}
 			if at == block {
 				step = slotStep(h)
@@ -179,8 +180,8 @@ func (r *recovering) redo(s *segment.Segment, end int64) (int64, error) {
 			continue
 		}
 		b := make([]byte, run.position+run.size-end)
-		if _, err := r.e.staged.file.ReadAt(b, run.at+end-run.position); err != nil {
-			return end, fmt.Errorf("read the stage: %w", err)
+		if err := r.readRun(run, end-run.position, b); err != nil {
+			return end, err
 		}
 		good := r.noteStaged(s, end, b)
 		if good > 0 {
@@ -252,14 +253,14 @@ func (r *recovering) unplaced() (left []stagedRun) {
 }
 
 // keepStaged copies what the stage has and the log cannot take to side files, since the stage is removed:
-// <base>.log.staged-<position>.
-func (r *recovering) keepStaged(runs []stagedRun) (err error) {
+// <base>.log.staged-<position>, or .redo- for the next start.
+func (r *recovering) keepStaged(runs []stagedRun, suffix string) (err error) {
 	for _, run := range runs {
+		name := fmt.Sprintf("%s%s%d", segment.Name(r.dir, run.base, segment.LogSuffix), suffix, run.position)
 		b := make([]byte, run.size)
-		if _, err := r.e.staged.file.ReadAt(b, run.at); err != nil {
-			return fmt.Errorf("read the stage: %w", err)
+		if err := r.readRun(run, 0, b); err != nil {
+			return err
 		}
-		name := fmt.Sprintf("%s%s%d", segment.Name(r.dir, run.base, segment.LogSuffix), stagedSuffix, run.position)
 		f, err := r.e.fs.Open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 		if err != nil {
 			return err

@@ -276,8 +276,8 @@ func (e *Engine) readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	b := make([]byte, size)
-	if _, err := f.ReadAt(b, 0); err != nil && err != io.EOF {
-		return nil, err
+	if err := segment.ReadFull(f, b, 0); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	return b, nil
 }

@@ -53,7 +53,7 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 		return fmt.Errorf("scan %s: %w", s.Path(), bad)
 	}
 	if unreadable(bad) {
-		return fmt.Errorf("scan from position %d: %w", end, bad) // not what the file holds, but that it cannot be read
+		return fmt.Errorf("scan %s from position %d: %w", s.Path(), end, bad) // not what the file holds, but that it cannot be read
 	}
 	if err := r.compareGuard(s, g, end, size, bad); err != nil {
 		return err
@@ -74,6 +74,9 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 		r.meet(EndBelowPoint, "file", s.Path(), "end", r.next, "recovery point", r.point.offset)
 	}
 	s.Extend(end)
+	if err := r.rewrite(s, from, end); err != nil {
+		return err
+	}
 	if end, err = r.redo(s, end); err != nil {
 		return err
 	}
@@ -237,7 +240,7 @@ func (r *recovering) goodBatch(f fs.File, at, size int64) (int64, error) {
 	buf := make([]byte, window)
 	for ; at+record.HeaderSize <= size; at += window - record.HeaderSize {
 		b := buf[:min(window, size-at)]
-		if _, err := f.ReadAt(b, at); err != nil && err != io.EOF {
+		if err := segment.ReadFull(f, b, at); err != nil {
 			return -1, err
 		}
 		for p := 0; p+record.HeaderSize <= len(b); p++ {
@@ -262,10 +265,31 @@ func (r *recovering) wholeBatch(f fs.File, header record.Batch, at, size int64) 
 		return false, nil
 	}
 	b := make(record.Batch, n)
-	if _, err := f.ReadAt(b, at); err != nil {
+	if err := segment.ReadFull(f, b, at); err != nil {
 		return false, err
 	}
 	return b.Check() == nil, nil
+}
+
+// rewrite writes what was found beyond the recovery point once more, the same bytes in their place. A flush of the process
+// before may have failed: then the kernel has these bytes in its page cache, takes them for clean, and calls every later flush
+// a success that a power cut would belie.
+func (r *recovering) rewrite(s *segment.Segment, from, end int64) error {
+	f, err := s.Writer(0)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, min(end-from, 1<<20))
+	for at := from; at < end; at += int64(len(buf)) {
+		buf = buf[:min(int64(len(buf)), end-at)]
+		if err := segment.ReadFull(f, buf, at); err != nil {
+			return fmt.Errorf("read %s: %w", s.Path(), err)
+		}
+		if err := f.Write(buf, at, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // flushScanned makes what was found beyond the recovery point durable before it is served, and the file's length whatever was

@@ -63,7 +63,8 @@ func (r *recovering) swap(swaps, others []string, cleaned int64) error {
 	}
 	for _, name := range others {
 		base, kind, _ := splitName(name)
-		if base < from || base >= to || kind == segment.SnapshotSuffix || strings.Contains(kind, tornSuffix) || strings.Contains(kind, stagedSuffix) {
+		if base < from || base >= to || kind == segment.SnapshotSuffix || strings.Contains(kind, tornSuffix) ||
+			strings.Contains(kind, stagedSuffix) || strings.Contains(kind, redoSuffix) {
 			continue
 		}
 		if err := r.e.removeIfThere(filepath.Join(r.dir, name)); err != nil {
@@ -101,7 +102,7 @@ func (r *recovering) endOf(name string, base int64) (end int64, err error) {
 		end = max(end, b.LastOffset()+1)
 		return nil
 	})
-	if op := (*os.PathError)(nil); err != nil && !errors.As(err, &op) {
+	if op := (*os.PathError)(nil); err != nil && !errors.As(err, &op) && !errors.Is(err, segment.ErrShortRead) {
 		err = &corruption{SwapDamaged, fmt.Errorf("%s at position %d: %w", filepath.Join(r.dir, name), at, err)}
 	}
 	return end, err

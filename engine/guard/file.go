@@ -33,8 +33,8 @@ func Read(fsys fs.FS, dir string, base int64) (g Guard, err error) {
 		return g, err
 	}
 	b := make([]byte, min(size, maxFile))
-	if _, err := f.ReadAt(b, 0); err != nil && err != io.EOF {
-		return g, err
+	if n, err := f.ReadAt(b, 0); n < len(b) {
+		return g, errors.Join(err, io.ErrUnexpectedEOF) // a part of it must not be taken for all
 	}
 	return Decode(b, base), nil
 }

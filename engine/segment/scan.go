@@ -89,7 +89,7 @@ func FindFrom(f io.ReaderAt, at, offset, end int64) (found Place, err error) {
 }
 
 // Headers calls visit for each batch from position at to end, with its header only, until visit returns false. It
-// returns io.ErrUnexpectedEOF for a batch that ends beyond end.
+// returns io.ErrUnexpectedEOF for a batch that ends beyond end, and ErrShortRead for a file that does before it.
 func Headers(f io.ReaderAt, at, end int64, visit func(Place, record.Batch) bool) error {
 	scratch := scratches.Get().(*[scanBytes]byte)
 	defer scratches.Put(scratch)
@@ -99,8 +99,8 @@ func Headers(f io.ReaderAt, at, end int64, visit func(Place, record.Batch) bool)
 	for at+header <= end {
 		if at < start || at+header > start+int64(len(window)) {
 			n := min(int64(len(buf)), end-at)
-			if _, err := f.ReadAt(buf[:n], at); err != nil {
-				return unexpected(err)
+			if err := ReadFull(f, buf[:n], at); err != nil {
+				return err
 			}
 			window, start = buf[:n], at
 		}
@@ -139,9 +139,18 @@ func FindIn(b []byte, offset int64) (Place, error) {
 	return Place{}, io.EOF
 }
 
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
+// ErrShortRead says that a file ended before the size that it has. It is not what the file holds, but that it cannot be read:
+// nobody may take it for a torn write.
+var ErrShortRead = errors.New("read ends before the file does")
+
+// ReadFull reads all of p, which lies within the file.
+func ReadFull(f io.ReaderAt, p []byte, at int64) error {
+	n, err := f.ReadAt(p, at)
+	switch {
+	case n == len(p):
+		return nil
+	case err == nil || errors.Is(err, io.EOF):
+		return fmt.Errorf("%d of %d bytes at position %d: %w", n, len(p), at, ErrShortRead)
 	}
 	return err
 }
@@ -184,8 +193,8 @@ func batches(f io.ReaderAt, at, size int64, visit func(position int64, b record.
 				buf = make([]byte, need)
 			}
 			n := min(int64(len(buf)), size-at)
-			if _, err := f.ReadAt(buf[:n], at); err != nil {
-				return at, unexpected(err)
+			if err := ReadFull(f, buf[:n], at); err != nil {
+				return at, err
 			}
 			window, start = buf[:n], at
 			continue

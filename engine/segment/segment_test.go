@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -188,5 +189,26 @@ func TestIndexesOfSeveralBatchesThatWereAppendedTogetherAreSound(t *testing.T) {
 	}
 	if sound, err := s.soundIndexes(f, s.Size(), true); err != nil || !sound {
 		t.Errorf("sound: %t %v", sound, err)
+	}
+}
+
+// shortFile is a file whose reads end before it does.
+type shortFile struct{ io.ReaderAt }
+
+func (f shortFile) ReadAt(p []byte, at int64) (int, error) {
+	n, _ := f.ReaderAt.ReadAt(p[:len(p)/2], at)
+	return n, io.EOF
+}
+
+func TestAReadThatEndsBeforeTheFileDoesIsNoTornBatch(t *testing.T) {
+	f, size := shortFile{bytes.NewReader(make([]byte, 1000))}, int64(1000)
+	if _, err := Batches(f, 0, size, nil); !errors.Is(err, ErrShortRead) {
+		t.Errorf("batches: %v", err)
+	}
+	if err := Headers(f, 0, size, nil); !errors.Is(err, ErrShortRead) {
+		t.Errorf("headers: %v", err)
+	}
+	if err := ReadFull(f.ReaderAt, make([]byte, 1000), 0); err != nil {
+		t.Errorf("all of the file: %v", err)
 	}
 }

@@ -64,7 +64,7 @@ var suffixes = map[string]Kind{
 var passing = []string{".deleted", ".cleaned", ".swap", ".tmp"}
 
 // sides are in the names of what a recovery of zurau took off a segment, or had for one that was offline.
-var sides = []string{".torn-", ".staged-"}
+var sides = []string{".torn-", ".staged-", ".redo-"}
 
 // KindOf tells what a file holds by its name, and for files of a segment the offset in it, else -1.
 func KindOf(name string) (Kind, int64) {
