@@ -35,6 +35,9 @@ step_ring() {
   done
 }
 
+# Bugs that are put into the engine, each of which its tests have to find.
+step_planted() { ZURAU_LONG=1 go test -count=1 -timeout 20m -run '^TestTheTestsFindEachPlantedBug$' ./engine; }
+
 # A few seconds for each fuzz target: what it found before is in testdata and runs in step test.
 step_fuzz() {
   local file target package

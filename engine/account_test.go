@@ -21,7 +21,7 @@ type eventKind int
 const (
 	attempted  eventKind = iota // append id, of a producer, to a log
 	acked                       // id is at offset; in sync mode that is a promise
-	seen                        // a reader saw the high watermark offset, in sync mode
+	seen                        // the log said that it is flushed below offset, or a reader of a sync one saw that high watermark
 	startMay                    // from here on the log start may be as high as offset
 	cutBegun                    // records from offset on may go
 	cutDone                     // and are gone
@@ -60,7 +60,7 @@ type ledger struct {
 	at       map[string]int64 // id to base offset, promised or not
 	may      map[string]event
 	dead     map[string]bool
-	high     int64 // seen in sync mode: the end is not below
+	high     int64 // seen: the end is not below
 	startMay int64
 	deleting bool
 }
@@ -135,24 +135,29 @@ type stored struct {
 }
 
 // contents reads a whole log and checks what holds for every log: offsets without a hole, batches that verify.
-func contents(l *Log) (all []stored, err error) {
-	start, high := l.LogStartOffset(), l.HighWatermark()
-	if end := l.LogEndOffset(); end != high {
+func contents(l *Log) ([]stored, error) {
+	if high, end := l.HighWatermark(), l.LogEndOffset(); end != high {
 		return nil, fmt.Errorf("log end %d, high watermark %d", end, high)
 	}
+	return readable(l)
+}
+
+// readable is contents for what a reader gets of a log, whatever lies behind it.
+func readable(l *Log) (all []stored, err error) {
+	start, high := l.LogStartOffset(), l.HighWatermark()
 	at := start
 	for at < high {
 		r, err := l.Read(at, 64<<10, true)
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		b, err := r.Bytes()
 		r.Release()
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		if len(b) == 0 {
-			return nil, fmt.Errorf("nothing at offset %d of %d", at, high)
+			return all, fmt.Errorf("nothing at offset %d of %d", at, high)
 		}
 		for len(b) > 0 {
 			batch, rest, err := record.Next(b)
@@ -160,21 +165,21 @@ func contents(l *Log) (all []stored, err error) {
 				break // cut by the limit
 			}
 			if err := batch.Check(); err != nil {
-				return nil, fmt.Errorf("batch at offset %d: %w", batch.BaseOffset(), err)
+				return all, fmt.Errorf("batch at offset %d: %w", batch.BaseOffset(), err)
 			}
 			if batch.BaseOffset() > at || batch.LastOffset() < at || len(all) > 0 && batch.BaseOffset() != at {
-				return nil, fmt.Errorf("batch %d to %d where offset %d belongs", batch.BaseOffset(), batch.LastOffset(), at)
+				return all, fmt.Errorf("batch %d to %d where offset %d belongs", batch.BaseOffset(), batch.LastOffset(), at)
 			}
 			s, err := storedOf(batch)
 			if err != nil {
-				return nil, err
+				return all, err
 			}
 			all = append(all, s)
 			at, b = batch.LastOffset()+1, rest
 		}
 	}
 	if at != high {
-		return nil, fmt.Errorf("batches end at %d, the high watermark is %d", at, high)
+		return all, fmt.Errorf("batches end at %d, the high watermark is %d", at, high)
 	}
 	return all, nil
 }

@@ -192,7 +192,7 @@ func TestManyClientsLoseNothingInACutAtAnyMoment(t *testing.T) {
 			for round := range rounds {
 				seed := uint64(300 + i + 10*round)
 				t.Logf("seed %d", seed)
-				k := &cuts{disk: crashDisk(seed), a: &account{}}
+				k := verified(t, crashDisk(seed), h, 3)
 				e := open(t, crashOptions(k.disk, h))
 				k.randomly(seed, rate)
 				if err := newCrowd(e, k.a, h, seed, appends).run(4); err != nil {
@@ -201,12 +201,11 @@ func TestManyClientsLoseNothingInACutAtAnyMoment(t *testing.T) {
 				if err := e.Close(); err != nil {
 					t.Fatal(err)
 				}
-				k.disk.SetHook(nil)
 				k.take(fs.DropUnflushed, "after an orderly stop")
-				t.Logf("%d events, %d cuts", k.a.now(), len(k.all))
-				if err := errors.Join(append(k.verify(h, 3), k.rules())...); err != nil {
+				if err := errors.Join(append(k.finish(), k.rules())...); err != nil {
 					t.Fatal(err)
 				}
+				t.Logf("%d events, %d cuts", k.a.now(), k.taken)
 			}
 		})
 	}
@@ -219,7 +218,7 @@ func TestZerosLaidAheadCostNothingInACut(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
 			seed := uint64(700 + i)
-			k := &cuts{disk: crashDisk(seed), a: &account{}}
+			k := verified(t, crashDisk(seed), h, 3)
 			e := open(t, crashOptions(k.disk, h))
 			cfg := crashConfig(h, true)
 			cfg.SegmentBytes = 5 << 20 / 2
@@ -250,12 +249,11 @@ func TestZerosLaidAheadCostNothingInACut(t *testing.T) {
 				t.Errorf("%d segments of one log have zeros ahead", holders)
 			}
 			must(t, e.Close())
-			k.disk.SetHook(nil)
 			k.take(fs.DropUnflushed, "after an orderly stop")
-			t.Logf("seed %d: %d segments, %d cuts", seed, l.Segments(), len(k.all))
-			if err := errors.Join(append(k.verify(h, 3), k.rules())...); err != nil {
+			if err := errors.Join(append(k.finish(), k.rules())...); err != nil {
 				t.Fatal(err)
 			}
+			t.Logf("seed %d: %d segments, %d cuts", seed, l.Segments(), k.taken)
 		})
 	}
 }

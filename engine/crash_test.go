@@ -17,26 +17,87 @@ func long() bool { return os.Getenv("ZURAU_LONG") == "1" }
 // A cut is a disk after a power cut, or the end of the process alone, and how many events there were before and after it.
 type cut struct {
 	disk          *fs.Crash
+	number        int // of those of a workload
 	before, after int
 	what          string
 	killed        bool // the kernel went on: what async acknowledged is there, too
 }
 
-// cuts takes cuts of a disk while a workload runs on it.
+// cuts takes cuts of a disk while a workload runs on it. Each is checked while the workload goes on, and let go: thousands of
+// disks would not fit into memory. Where the checks are behind, the workload waits.
 type cuts struct {
-	disk *fs.Crash
-	a    *account
-	mu   sync.Mutex
-	all  []cut
+	disk   *fs.Crash
+	a      *account
+	queue  chan cut
+	checks sync.WaitGroup
+	end    sync.Once
+
+	mu     sync.Mutex
+	taken  int
+	enough int // errors
+	errs   []error
+}
+
+// newCuts has check look at every cut that is taken, until it has found enough errors.
+func newCuts(t *testing.T, disk *fs.Crash, a *account, enough int, check func(*cut) error) *cuts {
+	t.Helper()
+	k := &cuts{disk: disk, a: a, queue: make(chan cut), enough: enough}
+	for range 2 {
+		k.checks.Add(1)
+		go func() {
+			defer k.checks.Done()
+			for c := range k.queue {
+				if k.isEnough() {
+					continue
+				}
+				if err := check(&c); err != nil {
+					k.mu.Lock()
+					k.errs = append(k.errs, fmt.Errorf("%s: %w", c.what, err))
+					k.mu.Unlock()
+				}
+			}
+		}()
+	}
+	t.Cleanup(func() { k.finish() })
+	return k
+}
+
+func (k *cuts) isEnough() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.errs) >= k.enough
 }
 
 func (k *cuts) take(p fs.Policy, what string) {
+	if k.isEnough() {
+		return
+	}
 	before := k.a.now()
 	clone := k.disk.Clone(p)
-	c := cut{clone, before, k.a.now(), fmt.Sprintf("%s, %s", what, [...]string{"unflushed dropped", "all kept", "random"}[p]), p == fs.KeepAll}
+	c := cut{disk: clone, before: before, after: k.a.now(), killed: p == fs.KeepAll}
+	c.what = fmt.Sprintf("%s, %s", what, [...]string{"unflushed dropped", "all kept", "random"}[p])
 	k.mu.Lock()
-	k.all = append(k.all, c)
+	c.number = k.taken
+	k.taken++
 	k.mu.Unlock()
+	k.queue <- c
+}
+
+// finish returns the first errors of the checks, when all are done. No cut may be taken after it.
+func (k *cuts) finish() []error {
+	k.end.Do(func() {
+		k.disk.SetHook(nil)
+		close(k.queue)
+	})
+	k.checks.Wait()
+	return k.errs[:min(len(k.errs), k.enough)]
+}
+
+// verified has the cuts of a disk verified.
+func verified(t *testing.T, disk *fs.Crash, h how, enough int) *cuts {
+	t.Helper()
+	a := &account{}
+	return newCuts(t, disk, a, enough, func(c *cut) error { return c.verify(a, h) })
 }
 
 // everyCall takes cuts before each n-th call that changes the disk.
@@ -60,7 +121,11 @@ func (c *cut) verify(a *account, h how) error {
 	}
 	for n, l := range a.ledgers(c.before, c.after, c.killed) {
 		log, _ := e.Log(n)
-		if err := l.check(log); err != nil {
+		err := l.check(log)
+		if err == nil && log != nil {
+			err = eachFound(log, 3)
+		}
+		if err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", n, err), e.Close())
 		}
 	}
@@ -75,7 +140,7 @@ func (c *cut) verify(a *account, h how) error {
 	}
 	for _, l := range e.Logs() {
 		l.SetConfig(crashConfig(h, true))
-		if err := goOn(l); err != nil {
+		if err := errors.Join(goOn(l), eachFound(l, 1)); err != nil {
 			return errors.Join(fmt.Errorf("%s goes on: %w", l.name, err), e.Close())
 		}
 	}
@@ -107,6 +172,11 @@ func goOn(l *Log) error {
 		next := batchOf(s.id+"+", 1, 0, testNow, id, s.b.LastSequence()+1)
 		if r := appendOne(l, next); r.Err != nil || r.Duplicate || r.BaseOffset != end {
 			return fmt.Errorf("producer %d went on after %s: %+v", id, s.id, r)
+		}
+	}
+	for i := range 3 { // where others were before a cut, and not of their sizes
+		if r := appendOne(l, batchOf(fmt.Sprint("more", i), 1, 90*i, testNow, -1, 0)); r.Err != nil {
+			return r.Err
 		}
 	}
 	return nil
@@ -160,11 +230,9 @@ func same(got, want []stored) error {
 	return nil
 }
 
-// runScript runs the script on a disk, with cuts at every n-th call.
-func runScript(t *testing.T, seed uint64, h how, n int, f fs.Faults, plant planted) *cuts {
+// runScript runs the script on the disk of k, with cuts at every n-th call.
+func runScript(t *testing.T, k *cuts, seed uint64, h how, n int, plant planted) {
 	t.Helper()
-	k := &cuts{disk: crashDisk(seed), a: &account{}}
-	k.disk.SetFaults(f)
 	k.everyCall(n, fs.DropUnflushed, fs.KeepAll, fs.Random)
 	e, err := Open(crashOptions(k.disk, h))
 	if err != nil {
@@ -177,21 +245,6 @@ func runScript(t *testing.T, seed uint64, h how, n int, f fs.Faults, plant plant
 		t.Fatal(err)
 	}
 	k.take(fs.DropUnflushed, "after an orderly stop")
-	k.disk.SetHook(nil)
-	return k
-}
-
-// verify verifies the cuts that were taken, until some errors are found.
-func (k *cuts) verify(h how, enough int) (errs []error) {
-	for _, c := range k.all {
-		if err := c.verify(k.a, h); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", c.what, err))
-		}
-		if len(errs) == enough {
-			break
-		}
-	}
-	return errs
 }
 
 // rules returns what the disk that the workload ran on has to say of how it was used.
@@ -212,11 +265,12 @@ func TestACutBeforeAnyDiskCallKeepsWhatWasPromised(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
 			seed := uint64(100 + i)
-			k := runScript(t, seed, h, n, fs.Faults{}, planted{})
-			t.Logf("seed %d: %d cuts", seed, len(k.all))
-			if err := errors.Join(append(k.verify(h, 5), k.rules())...); err != nil {
+			k := verified(t, crashDisk(seed), h, 5)
+			runScript(t, k, seed, h, n, planted{})
+			if err := errors.Join(append(k.finish(), k.rules())...); err != nil {
 				t.Error(err)
 			}
+			t.Logf("seed %d: %d cuts", seed, k.taken)
 		})
 	}
 }

@@ -87,10 +87,20 @@ type client struct {
 }
 
 // send appends a batch, sometimes twice if the producer is idempotent, and waits for the answers.
-func (c *client) send() error {
+func (c *client) send() error { return c.start()() }
+
+// start appends a batch; wait waits for the answers.
+func (c *client) start() (wait func() error) {
+	return c.startSized(1+c.rng.IntN(3), c.rng.IntN(orDefault(c.pad, 600)))
+}
+
+// sendSized is send for n records with so many bytes beside what they say.
+func (c *client) sendSized(n, pad int) error { return c.startSized(n, pad)() }
+
+func (c *client) startSized(n, pad int) (wait func() error) {
 	c.n++
-	id, n := fmt.Sprintf("%s.%d", c.tag, c.n), 1+c.rng.IntN(3)
-	p := batchOf(id, n, c.rng.IntN(orDefault(c.pad, 600)), testNow-int64(c.rng.IntN(100_000)), c.producer, c.sequence)
+	id := fmt.Sprintf("%s.%02d", c.tag, c.n)
+	p := batchOf(id, n, pad, testNow-int64(c.rng.IntN(100_000)), c.producer, c.sequence)
 	times := 1
 	if c.producer >= 0 {
 		c.sequence += int32(n)
@@ -112,18 +122,21 @@ func (c *client) send() error {
 			c.a.add(event{kind: acked, log: c.log.name, id: id, offset: r.BaseOffset, sync: mode%2 == 1 && c.mode.Load() == mode})
 		})
 	}
-	all.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
+	return func() error {
+		all.Wait()
+		if err := failed.Load(); err != nil {
+			return *err
+		}
+		if c.mode.Load() == mode {
+			c.firm = mode
+		}
+		return nil
 	}
-	if c.mode.Load() == mode {
-		c.firm = mode
-	}
-	return nil
 }
 
-// look records what a reader may see.
+// look records what the log says is flushed, and what a reader may see of a sync one.
 func (c *client) look() {
+	c.a.add(event{kind: seen, log: c.log.name, offset: c.log.FlushedOffset()})
 	if mode := c.mode.Load(); mode%2 == 1 && c.firm == mode {
 		if h := c.log.HighWatermark(); c.mode.Load() == mode {
 			c.a.add(event{kind: seen, log: c.log.name, offset: h})
@@ -145,7 +158,7 @@ func script(e *Engine, h how, a *account, seed uint64, plant planted) error {
 	}
 	steps := []func() error{
 		e.Checkpoint,
-		func() error { return retire(e, a, logs[0]) },
+		func() error { return retire(e, a, logs[0], 8<<10) },
 		func() error { return cutBack(a, logs[1], 3) },
 		func() error { return cutBack(a, logs[2], 9) },
 		func() error { return recreate(e, a, logs[2], crashConfig(h, true), plant) },
@@ -185,10 +198,10 @@ func newClient(e *Engine, a *account, topic string, cfg Config, rng *rand.Rand, 
 	return c, nil
 }
 
-// retire keeps two segments' worth of a log.
-func retire(e *Engine, a *account, c *client) error {
+// retire keeps so many bytes of a log, or one segment more.
+func retire(e *Engine, a *account, c *client, bytes int64) error {
 	cfg := c.log.Config()
-	cfg.RetentionBytes = 8 << 10
+	cfg.RetentionBytes = bytes
 	c.log.SetConfig(cfg)
 	a.add(event{kind: startMay, log: c.log.name, offset: c.log.LogEndOffset()})
 	return e.Retain()

@@ -313,27 +313,26 @@ func cutAgain(e *Engine, h how, plant planted) error {
 // alarms runs the workload, and opens what a cut before every call leaves, until a guard has alarmed.
 func alarms(t *testing.T, h how, plant planted) error {
 	t.Helper()
-	k := &cuts{disk: crashDisk(7), a: &account{}}
+	k := newCuts(t, crashDisk(7), &account{}, 1, func(c *cut) error {
+		e, err := Open(crashOptions(c.disk, h))
+		if err != nil {
+			return err
+		}
+		for _, l := range e.Logs() {
+			if err := errors.Join(l.Err(), guarded(c.disk, l, false)); err != nil {
+				return errors.Join(err, e.Close())
+			}
+		}
+		return e.Close()
+	})
 	k.everyCall(2, fs.DropUnflushed, fs.KeepAll, fs.Random)
 	e, err := Open(crashOptions(k.disk, h))
 	must(t, err)
 	must(t, cutAgain(e, h, plant))
 	must(t, e.Close())
-	k.disk.SetHook(nil)
-	for _, c := range k.all {
-		e, err := Open(crashOptions(c.disk, h))
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.what, err)
-		}
-		for _, l := range e.Logs() {
-			if err := errors.Join(l.Err(), guarded(c.disk, l, false)); err != nil {
-				return errors.Join(fmt.Errorf("%s: %w", c.what, err), e.Close())
-			}
-		}
-		must(t, e.Close())
-	}
-	t.Logf("%d cuts", len(k.all))
-	return nil
+	errs := k.finish()
+	t.Logf("%d cuts", k.taken)
+	return errors.Join(errs...)
 }
 
 func TestNoCutBesideATruncationLeavesAGuardThatAlarms(t *testing.T) {

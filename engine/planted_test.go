@@ -24,10 +24,12 @@ func TestTheCrashCheckFindsPlantedBugs(t *testing.T) {
 			t.Run(bug.name+", "+h.name, func(t *testing.T) {
 				t.Parallel()
 				seed := uint64(200 + i)
-				k := runScript(t, seed, h, 5, bug.faults, bug.plant)
-				errs := k.verify(h, 1)
+				k := verified(t, crashDisk(seed), h, 1)
+				k.disk.SetFaults(bug.faults)
+				runScript(t, k, seed, h, 5, bug.plant)
+				errs := k.finish()
 				if len(errs) == 0 {
-					t.Fatalf("seed %d: %d cuts and nothing was found", seed, len(k.all))
+					t.Fatalf("seed %d: %d cuts and nothing was found", seed, k.taken)
 				}
 				t.Logf("seed %d: %v", seed, errs[0])
 			})

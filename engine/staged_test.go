@@ -310,7 +310,7 @@ func TestAHotLogIsWrittenDirectlyAndACoolOneThroughThePageCache(t *testing.T) {
 
 func TestAHotLogSurvivesAKillAtAnyDiskCall(t *testing.T) {
 	disk, a := crashDisk(7), &account{}
-	k := &cuts{disk: disk, a: a}
+	k := newCuts(t, disk, a, 3, func(c *cut) error { return c.verify(a, ways[0]) })
 	k.everyCall(int(stride(5)), fs.KeepAll, fs.DropUnflushed, fs.Random)
 	opt := crashOptions(disk, ways[0])
 	opt.CheckpointBytes, opt.StageBytes = 1<<20, 4<<20
@@ -333,7 +333,7 @@ func TestAHotLogSurvivesAKillAtAnyDiskCall(t *testing.T) {
 	}
 	disk.SetHook(nil)
 	must(t, e.Close())
-	for _, err := range k.verify(ways[0], 3) {
+	for _, err := range k.finish() {
 		t.Error(err)
 	}
 	must(t, k.rules())

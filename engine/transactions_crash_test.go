@@ -140,17 +140,14 @@ func TestWhatTransactionsAreOpenAndAbortedIsKnownAfterACutAtAnyDiskCall(t *testi
 			seed := uint64(700 + i)
 			disk := crashDisk(seed)
 			e := open(t, crashOptions(disk, h))
-			k := &cuts{disk: disk, a: &account{}}
+			k := newCuts(t, disk, &account{}, 1, func(c *cut) error { return after(c.disk, h) })
 			k.everyCall(int(stride(11)), fs.DropUnflushed, fs.KeepAll, fs.Random)
 			must(t, txnScript(e, h, seed))
 			must(t, e.Close())
-			disk.SetHook(nil)
-			for _, c := range k.all {
-				if err := after(c.disk, h); err != nil {
-					t.Fatalf("seed %d, %s: %v", seed, c.what, err)
-				}
+			for _, err := range k.finish() {
+				t.Fatalf("seed %d: %v", seed, err)
 			}
-			t.Logf("seed %d: %d cuts", seed, len(k.all))
+			t.Logf("seed %d: %d cuts", seed, k.taken)
 		})
 	}
 }
