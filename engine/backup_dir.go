@@ -9,6 +9,7 @@ import (
 
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/segment"
 )
 
@@ -45,6 +46,9 @@ func (b *backup) directory() error {
 
 // passing reports whether a file is one that a start removes.
 func passing(name string) bool {
+	if strings.HasSuffix(name, guard.Suffix) {
+		return false
+	}
 	return strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, segment.DeletedSuffix) || strings.HasSuffix(name, copySuffix)
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/zurau/zurau/engine/checkpoint"
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/segment"
 )
 
@@ -200,6 +201,11 @@ func (b *backup) small(l *Log, s *still, dir string) error {
 			return err
 		}
 	}
+	if n := len(s.segs); n > 0 { // later it may speak of what lies beyond the end
+		if err := b.beside(guard.Name(l.dir, s.segs[n-1].Base), dir); err != nil {
+			return err
+		}
+	}
 	l.mu.Lock()
 	entries := l.mu.epochs.Entries()
 	l.mu.Unlock()
@@ -233,12 +239,15 @@ func (b *backup) segment(s *segment.Segment, size int64, dir string, sealed bool
 			return err
 		}
 	}
-	return nil
+	if !sealed {
+		return nil // see small
+	}
+	return b.beside(guard.Name(from, s.Base), dir)
 }
 
 // removeSegment takes back what was copied of a segment.
 func (b *backup) removeSegment(s *segment.Segment, dir string) error {
-	for _, suffix := range append([]string{segment.LogSuffix}, segmentFiles...) {
+	for _, suffix := range append([]string{segment.LogSuffix, guard.Suffix}, segmentFiles...) {
 		if err := b.fs.Remove(segment.Name(dir, s.Base, suffix)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/guard"
 )
 
 // backupTo is the place of a backup on a disk in memory.
@@ -86,6 +87,23 @@ func TestABackupHasAllLogsAndOutlivesAPowerCut(t *testing.T) {
 				must(t, err)
 				if got.Logs != 2 || got.Records != 206 || got.Bytes[fs.Linked] == 0 || got.Bytes[fs.Copied] == 0 {
 					t.Errorf("it says %+v", got)
+				}
+				guards := 0
+				for _, l := range b.e.Logs() {
+					for _, s := range *l.view.Load() {
+						name := guard.Name(l.dir, s.Base)
+						_, was := b.disk.Stat(name)
+						_, is := b.disk.Stat(filepath.Join(backupTo, strings.TrimPrefix(name, "/data")))
+						if was == nil && is != nil {
+							t.Errorf("%s is not in the backup: %v", name, is)
+						}
+						if was == nil {
+							guards++
+						}
+					}
+				}
+				if guards == 0 {
+					t.Error("no segment has a guard")
 				}
 				left := b.disk.Clone(fs.DropUnflushed)
 				for n := range want { // the backup is its own from now on
