@@ -85,6 +85,7 @@ func (l *Log) appendLocked(p *record.Prepared, leaderEpoch int32, done func(Appe
 		l.e.fail(err) // some of it may be there, and its offsets may be given
 		return a, false, offline(err)
 	}
+	l.e.opt.Metrics.appended(len(p.Bytes), l.mu.end-base)
 	a = Appended{BaseOffset: base, LastOffset: l.mu.end - 1, LogAppendTimeMs: p.LogAppendTimeMs}
 	if r.staged {
 		l.staged(r, cfg)

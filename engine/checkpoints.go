@@ -44,6 +44,7 @@ func (e *Engine) Checkpoint() error {
 		return err
 	}
 	defer e.life.RUnlock()
+	defer e.opt.Metrics.checkpointed(clock(e.opt.Metrics.Checkpoint != nil))
 	err := e.each(slices.Collect(maps.Keys(e.dirty.take())), func(l *Log) error {
 		l.w.dirty.Store(false)
 		if err := l.settle(); err != nil && !errors.Is(err, ErrDeleted) {

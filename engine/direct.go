@@ -53,13 +53,14 @@ const queueDepth = 128
 
 // directState is a log's part in it, owned by whoever has the log as its writer.
 type directState struct {
-	seg  *segment.Segment // that tail and zero are of
-	left []*run           // taken and not written yet
-	sync bool             // the write in flight flushes itself: the mode may change under it
-	tail []byte           // the bytes of the file's last block that is not full
-	zero ahead
-	runs int  // small ones in a row, of a log that is direct because it was hot
-	cold bool // it is to be written through the page cache again
+	seg   *segment.Segment // that tail and zero are of
+	left  []*run           // taken and not written yet
+	sync  bool             // the write in flight flushes itself: the mode may change under it
+	began time.Time        // that write, where somebody asks
+	tail  []byte           // the bytes of the file's last block that is not full
+	zero  ahead
+	runs  int  // small ones in a row, of a log that is direct because it was hot
+	cold  bool // it is to be written through the page cache again
 }
 
 // committer returns the direct writer, starting it on first use.

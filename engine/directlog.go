@@ -76,6 +76,7 @@ func (l *Log) block(r *run) (f fs.File, p []byte, at int64, durable bool) {
 	if l.w.planted.early {
 		l.answerEarly(l.w.direct.left[:1])
 	}
+	l.w.direct.began = clock(l.e.opt.Metrics.Write != nil)
 	head := int(r.position % fs.BlockSize)
 	if head != len(l.w.direct.tail) {
 		panic(fmt.Sprintf("engine: %d bytes of the last block of %s are kept at position %d", len(l.w.direct.tail), r.seg.Path(), r.position))
@@ -100,6 +101,7 @@ func (l *Log) block(r *run) (f fs.File, p []byte, at int64, durable bool) {
 // wrote takes the end of a run's direct write, moves the marks and answers.
 func (l *Log) wrote(r *run, err error) {
 	if err == nil {
+		l.e.opt.Metrics.wrote(len(r.buf), l.w.direct.began)
 		err = l.advance(r)
 	}
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package engine keeps partitioned logs of Kafka record batches in a directory, in Apache Kafka's own files: it appends,
 // reads, flushes, rolls, deletes and recovers them. It is a library: no network, no flags, no global state, no metrics
-// registry. Logger, clock and file system are fields of Options.
+// registry. Logger, clock, file system and functions that count are fields of Options.
 //
 // It does not know topics, leaders or replicas (a log has a name and an end; who may append is the caller's), it does not
 // check records (package engine/record does, before Append), it knows no Kafka error codes, and it does not compact: a
@@ -153,6 +153,8 @@
 //
 // # Caveats
 //
+//   - A directory does not tell how its logs are configured. Say it with Options.LogConfig, or with SetConfig for each that Open has
+//     found: else a log that was sync is async after a start, and loses what is older than 7 days.
 //   - The device writes a sector of 512 bytes whole or not at all, and a flush that succeeded is true. The last block of a
 //     direct log is written again with the next records, its acknowledged bytes unchanged.
 //   - One Engine, one file system: DeleteDelay and checkpoints rename within the directory. Network file systems whose

@@ -76,8 +76,8 @@ type Engine struct {
 // recovery of what lies beyond their recovery points. It returns an error where the directory is not to be had; a log whose
 // files are corrupt is opened and offline (Log.Err).
 func Open(opt Options) (*Engine, error) {
-	if opt.Dir == "" {
-		return nil, errors.New("engine: Options.Dir is empty")
+	if err := opt.check(); err != nil {
+		return nil, err
 	}
 	e := &Engine{opt: opt.filled()}
 	e.fs, e.log = patient{e.opt.FS, e}, e.opt.Logger
@@ -175,8 +175,8 @@ func (e *Engine) Logs() []*Log {
 // Create makes an empty log. id is kept in partition.metadata, where it is not zero. Nothing is on disk before the
 // first append. It returns ErrExists where there is one of that name.
 func (e *Engine) Create(n Name, id [16]byte, c Config) (*Log, error) {
-	if err := checkName(n); err != nil {
-		return nil, err
+	if err := errors.Join(checkName(n), c.Check()); err != nil {
+		return nil, fmt.Errorf("create %s: %w", n, err)
 	}
 	if err := e.enter(); err != nil {
 		return nil, err

@@ -54,6 +54,7 @@ func (l *Log) flushLocked(m *mark) error {
 	if from.offset >= m.offset {
 		return nil
 	}
+	began := clock(l.e.opt.Metrics.Flush != nil)
 	l.w.messages.Store(0)
 	for _, s := range *l.view.Load() {
 		if s.Base < from.seg.Base || s.Base > m.seg.Base {
@@ -66,6 +67,7 @@ func (l *Log) flushLocked(m *mark) error {
 	if err := l.syncNames(); err != nil {
 		return err
 	}
+	l.e.opt.Metrics.flushed(began)
 	l.raiseFlushed(m)
 	return l.closeFlushed(m)
 }

@@ -31,6 +31,13 @@ type Options struct {
 	// OnFailure is called once when the directory goes offline, on a goroutine of its own.
 	OnFailure func(error)
 
+	// Metrics is told what happens, for who counts it.
+	Metrics Metrics
+
+	// LogConfig says how a log is configured that Open finds: a directory does not tell. nil is the zero Config for all: async, and
+	// records go after 7 days. A Config that Check refuses fails Open.
+	LogConfig func(Name) Config
+
 	// Writers is the number of goroutines that write for async logs; 0 is one for each CPU, 4 at most.
 	Writers int
 
@@ -151,8 +158,8 @@ type Config struct {
 	// Writer is the kind of writer.
 	Writer Writer
 
-	// Rules are what Prepare checks; the engine itself never reads them. They are here so that whoever appends finds
-	// the log's rules in one place.
+	// Rules are what Prepare checks. They are here so that whoever appends finds the log's rules in one place: Append goes by what was
+	// prepared, a Batcher prepares by them, or by Kafka's defaults where they are zero.
 	Rules record.Rules
 }
 
@@ -173,8 +180,13 @@ func orDefault[T int | int32 | int64 | time.Duration](v, def T) T {
 	return v
 }
 
-// filled returns c with the defaults in place of zeros.
+// filled returns c with the defaults in place of zeros, and of what Check refuses.
 func (c Config) filled() *Config {
+	c.SegmentBytes, c.IndexBytes, c.IndexInterval = max(c.SegmentBytes, 0), max(c.IndexBytes, 0), max(c.IndexInterval, 0)
+	c.SegmentAge, c.FlushMessages, c.FlushInterval = max(c.SegmentAge, 0), max(c.FlushMessages, 0), max(c.FlushInterval, 0)
+	if c.Writer < WriterAuto || c.Writer > WriterDirect {
+		c.Writer = WriterAuto
+	}
 	c.SegmentBytes = orDefault(c.SegmentBytes, defaultSegmentBytes)
 	c.SegmentAge = orDefault(c.SegmentAge, week)
 	c.IndexBytes = orDefault(c.IndexBytes, defaultIndexBytes)

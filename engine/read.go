@@ -84,6 +84,7 @@ func (l *Log) read(offset int64, maxBytes int, whole, noWait bool) (Range, error
 			continue
 		}
 		if err == nil || tries > maxTries {
+			l.e.opt.Metrics.read(r.Size)
 			return r, err
 		}
 		if noWait && errors.Is(err, index.ErrCorrupt) {

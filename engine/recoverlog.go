@@ -75,7 +75,14 @@ type recovering struct {
 // openLog opens the log in a folder. A log that is corrupt, or whose files cannot be read, is returned offline; an error
 // is a failed write or flush.
 func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
-	l := e.newLog(n, [16]byte{}, Config{})
+	var c Config
+	if e.opt.LogConfig != nil {
+		c = e.opt.LogConfig(n)
+	}
+	if err := c.Check(); err != nil {
+		return nil, Recovery{}, fmt.Errorf("Options.LogConfig of %s: %w", n, err)
+	}
+	l := e.newLog(n, [16]byte{}, c)
 	l.w.made.Store(true)
 	p, ok := e.checkpoints.points[n]
 	if !ok {

@@ -132,7 +132,9 @@ func (l *Log) writeRuns(taken []*run, cfg *Config) error {
 			return err
 		}
 	}
+	began, bytes := clock(l.e.opt.Metrics.Write != nil), 0
 	for _, r := range taken {
+		bytes += len(r.buf)
 		var err error
 		if flushed, err = l.writeRun(r, alone); err != nil {
 			return err
@@ -151,6 +153,9 @@ func (l *Log) writeRuns(taken []*run, cfg *Config) error {
 		if err := l.flushTo(m); err != nil {
 			return err
 		}
+	}
+	if bytes > 0 {
+		l.e.opt.Metrics.wrote(bytes, began)
 	}
 	if sync {
 		l.promise(m.offset)

@@ -168,7 +168,12 @@ func (s *Server) openDir(i int, places []place) (*logdir.Dir, error) {
 
 func (s *Server) engineOptions(i int, places []place) engine.Options {
 	e, n := s.cfg.Engine, len(places)
+	var hooks engine.Metrics
+	if s.cfg.MetricsListener != "" {
+		hooks = s.storage.Hooks()
+	}
 	return engine.Options{
+		Metrics:              hooks,
 		Dir:                  places[i].path,
 		Logger:               s.log,
 		OnAdvance:            partition.Advanced,

@@ -68,7 +68,11 @@ func TestMetricsSayWhatTheBrokerDoes(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"zurau_request_bytes_total", "zurau_response_bytes_total", "zurau_log_directory_free_bytes", "go_goroutines",
-		"process_resident_memory_bytes"} {
+		"process_resident_memory_bytes", "zurau_log_write_duration_seconds_count", "zurau_log_written_bytes_total", "zurau_log_flush_duration_seconds_count",
+		"zurau_checkpoint_duration_seconds_count", "zurau_log_read_bytes_total"} {
+		if strings.Contains(text, "\nzurau_log_written_bytes_total 0\n") {
+			t.Error("nothing was written")
+		}
 		if !strings.Contains(text, "\n"+name) {
 			t.Errorf("no %s", name)
 		}

@@ -43,6 +43,7 @@ type Server struct {
 	broker   *api.Broker
 	net      *netio.Server
 	metrics  *metrics.Server // nil: none
+	storage  metrics.Storage // for it
 	offsets  *offsets.Store
 	cancel   context.CancelFunc
 	beside   sync.WaitGroup // what runs beside the broker
@@ -175,7 +176,7 @@ func (s *Server) listen() (err error) {
 		return err
 	}
 	s.metrics, err = metrics.Listen(s.cfg.MetricsListener, metrics.Source{
-		Requests: h.Stats, Appends: s.broker.Appends, Net: s.net, Dirs: s.dirs, Metadata: s.meta, Partitions: s.broker.Partitions,
+		Requests: h.Stats, Appends: s.broker.Appends, Storage: &s.storage, Net: s.net, Dirs: s.dirs, Metadata: s.meta, Partitions: s.broker.Partitions,
 		Health: s.Err, Log: s.log,
 	})
 	return err

@@ -25,6 +25,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	c.connections(s)
 	c.logs(s)
 	c.directories(s)
+	c.storage(s)
 }
 
 // A scrape takes metrics. Labels are names and values in turn.

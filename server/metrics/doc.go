@@ -12,6 +12,9 @@
 //	zurau_request_errors_total{api,error}          error codes in answers; a request may have one for each partition
 //	zurau_request_bytes_total{api}                 and zurau_response_bytes_total{api}
 //	zurau_append_duration_seconds{mode}            histogram, of batches: until they are written (async) or flushed (sync)
+//	zurau_log_write_duration_seconds               histogram, of a writer's writes, with the flush where the topic is sync; and
+//	zurau_log_flush_duration_seconds               of flushes apart from them; checkpoint_duration_seconds of checkpoints
+//	zurau_log_written_bytes_total                  and _log_read_bytes_total, of record batches
 //	zurau_connections                              open now; _accepted_total, _closed_total{reason}, _moved_total
 //	zurau_network_memory_bytes                     of frames and answers
 //	zurau_topic_partitions{topic}                  and, summed over them, of each topic:

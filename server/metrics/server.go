@@ -24,6 +24,7 @@ import (
 type Source struct {
 	Requests   *wire.Stats
 	Appends    *api.AppendStats
+	Storage    *Storage
 	Net        *netio.Server
 	Dirs       *logdir.Set
 	Metadata   *metadata.Node
