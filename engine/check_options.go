@@ -10,10 +10,10 @@ import (
 func (o *Options) check() error {
 	var errs []error
 	bad := func(name string, value any, want string) {
-		errs = append(errs, fmt.Errorf("Options.%s is %v: want %s", name, value, want))
+		errs = append(errs, fmt.Errorf("%s is %v: want %s", "Options."+name, value, want))
 	}
 	if o.Dir == "" {
-		errs = append(errs, errors.New("Options.Dir is empty: want the log directory"))
+		errs = append(errs, fmt.Errorf("%s is empty: want the log directory", "Options.Dir"))
 	}
 	for name, n := range map[string]int64{
 		"Writers": int64(o.Writers), "SyncWriters": int64(o.SyncWriters), "Descriptors": int64(o.Descriptors),
@@ -41,7 +41,7 @@ func (o *Options) check() error {
 func (c *Config) Check() error {
 	var errs []error
 	bad := func(name string, value any, want string) {
-		errs = append(errs, fmt.Errorf("Config.%s is %v: want %s", name, value, want))
+		errs = append(errs, fmt.Errorf("%s is %v: want %s", "Config."+name, value, want))
 	}
 	for name, n := range map[string]int64{
 		"SegmentBytes": int64(c.SegmentBytes), "IndexBytes": int64(c.IndexBytes), "IndexInterval": int64(c.IndexInterval), "FlushMessages": c.FlushMessages,

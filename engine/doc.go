@@ -19,7 +19,7 @@
 //	for r, err := range l.Follow(ctx, offset) { ... } // committed records, waiting for more until ctx is done
 //	e.Close()
 //
-// The examples are whole programs: append and read, follow a log, crash and recover.
+// The examples are whole programs: append and read, follow a log, crash and recover. tools/eventlog is a server.
 //
 // # Words
 //
