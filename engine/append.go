@@ -137,6 +137,8 @@ func (l *Log) appendable(n int) error {
 		return ErrClosed
 	case n > int(l.config.Load().SegmentBytes):
 		return ErrTooLargeForSegment
+	case l.mu.condemned != nil:
+		return offline(l.mu.condemned)
 	}
 	return l.Err()
 }

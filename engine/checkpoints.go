@@ -72,6 +72,9 @@ func (e *Engine) checkpointSoon(l *Log) {
 func (l *Log) settle() error {
 	l.settling.Lock()
 	defer l.settling.Unlock()
+	if l.corrupt.Load() != nil {
+		return nil // its recovery point stays where it is
+	}
 	at, snapshot, pieces, err := l.snapshot()
 	if err != nil || !l.w.made.Load() {
 		return err
@@ -194,7 +197,11 @@ func (e *Engine) writeCheckpoints() error {
 			continue
 		}
 		if l.corrupt.Load() != nil {
-			points[n] = e.checkpoints.points[n]
+			p, ok := e.checkpoints.points[n]
+			if !ok {
+				p = pointAt(0)
+			}
+			points[n] = p
 			if start, ok := e.checkpoints.starts[n]; ok {
 				starts[n] = start
 			}

@@ -61,6 +61,7 @@ type Engine struct {
 	dirty     logSet       // written since the last checkpoint
 	recovered Recovery
 	tasks     tasks
+	scrub     scrubbing
 
 	// checkpoints serialises their files.
 	checkpoints struct {
@@ -110,6 +111,7 @@ func Open(opt Options) (*Engine, error) {
 		}
 		return nil, errors.Join(err, lock.Close())
 	}
+	e.readScrub()
 	e.openStage()
 	e.space.measure(e)
 	e.start()
@@ -138,6 +140,8 @@ func (o Options) filled() Options {
 	o.CheckpointBytes = orDefault(o.CheckpointBytes, 64<<20)
 	o.RetentionInterval = orDefault(o.RetentionInterval, 5*time.Minute)
 	o.ProducerIDExpiration = orDefault(o.ProducerIDExpiration, 24*time.Hour)
+	o.ScrubBytesPerSecond = orDefault(o.ScrubBytesPerSecond, 8<<20)
+	o.ScrubInterval = orDefault(o.ScrubInterval, week)
 	o.RecoveryWorkers = orDefault(o.RecoveryWorkers, 16)
 	return o
 }
@@ -259,6 +263,7 @@ func (e *Engine) Close() error {
 		return ErrClosed
 	}
 	e.tasks.stop()
+	e.writeScrub()
 	for _, l := range e.Logs() {
 		l.drain()
 	}

@@ -64,6 +64,7 @@ type Log struct {
 		epochsNew  bool // since they were last in their file
 		epochAhead bool // the latest one has no records yet, and is in no file
 		tally      guard.Tally
+		condemned  error // the log is about to go offline: see condemn
 		pending    []*run
 		busy       bool // a writer has the log, or it is in a writer's queue
 		kicked     bool // the last staged run is to be written as it is

@@ -88,6 +88,11 @@ type Options struct {
 	// ProducerIDExpiration is how long an idle producer is remembered; 0 is 24 h (producer.id.expiration.ms).
 	ProducerIDExpiration time.Duration
 
+	// ScrubBytesPerSecond is how fast the scrub reads what was flushed, to find what has rotted; 0 is 8 MiB, negative never scrubs: call
+	// Scrub. ScrubInterval is the time from the beginning of a pass to that of the next; 0 is a week.
+	ScrubBytesPerSecond int64
+	ScrubInterval       time.Duration
+
 	// RecoveryWorkers is how many logs are opened, settled at a checkpoint and closed at once, which is mostly waiting for
 	// the disk; 0 is 16.
 	RecoveryWorkers int

@@ -35,6 +35,7 @@ func (e *Engine) start() {
 		})
 	}
 	e.calibrateSoon()
+	e.scrubSoon()
 }
 
 // every runs f again and again, d apart; never where d is negative.

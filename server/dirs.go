@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -186,6 +187,8 @@ func (s *Server) engineOptions(i int, places []place) engine.Options {
 		ZeroAheadBytes:       orNever(e.ZeroAheadBytes / int64(n)),
 		StageBytes:           orNever(e.StageBytes / int64(n)),
 		NoRing:               e.Ring == "off",
+		ScrubBytesPerSecond:  orNever(e.ScrubBytesPerSecond),
+		ScrubInterval:        time.Duration(min(e.ScrubIntervalMs, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond,
 		RetentionInterval:    time.Duration(s.cfg.Logs.RetentionCheckMs) * time.Millisecond,
 		ProducerIDExpiration: time.Duration(s.cfg.Logs.ProducerIDExpirationMs) * time.Millisecond,
 	}

@@ -67,7 +67,8 @@ func TestMetricsSayWhatTheBrokerDoes(t *testing.T) {
 			t.Errorf("no line %s", line)
 		}
 	}
-	for _, name := range []string{"zurau_request_bytes_total", "zurau_response_bytes_total", "zurau_log_directory_free_bytes", "go_goroutines",
+	for _, name := range []string{"zurau_request_bytes_total", "zurau_response_bytes_total", "zurau_log_directory_free_bytes", "zurau_scrub_bytes_total",
+		"zurau_scrub_findings", "go_goroutines",
 		"process_resident_memory_bytes", "zurau_log_write_duration_seconds_count", "zurau_log_written_bytes_total", "zurau_log_flush_duration_seconds_count",
 		"zurau_checkpoint_duration_seconds_count", "zurau_log_read_bytes_total"} {
 		if strings.Contains(text, "\nzurau_log_written_bytes_total 0\n") {

@@ -97,7 +97,9 @@ func (f *file) ReadAt(p []byte, at int64) (int, error) {
 		case n == 0:
 			return read, io.EOF
 		default:
-			read += n
+			if read += n; f.direct && n%BlockSize != 0 {
+				return read, io.EOF // within a block ends only the file
+			}
 		}
 	}
 	return read, nil

@@ -1,5 +1,7 @@
 package guard
 
+import "slices"
+
 // A Tally sums up the batches of a log as they are appended. The zero value is that of a log of which nothing was.
 type Tally struct {
 	base  int64 // of the segment that now is of
@@ -39,6 +41,11 @@ func (t *Tally) Take() []Of {
 	took := t.full
 	t.full, t.taken = nil, t.now.End
 	return took
+}
+
+// Has reports whether something of the segment with that base offset is not taken yet, or may still grow.
+func (t *Tally) Has(base int64) bool {
+	return t.base == base && t.now.Batches > 0 || slices.ContainsFunc(t.full, func(p Of) bool { return p.Base == base })
 }
 
 // Cut forgets what lies behind a position of the segment with that base offset, in the segments behind it, too.

@@ -139,6 +139,9 @@ type Engine struct {
 	StageBytes     int64
 	ReserveBytes   int64
 	ReadWorkers    int32 // 0: chosen
+
+	ScrubBytesPerSecond int64 // 0: none
+	ScrubIntervalMs     int64
 }
 
 const rackAwareSelector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -289,5 +292,6 @@ func (l Layers) engine() Engine {
 		SyncMethod: l.Text("zurau.sync.method"), Ring: l.Text("zurau.ring"), MemoryBytes: l.Long("zurau.memory.bytes"),
 		ZeroAheadBytes: l.Long("zurau.zero.ahead.bytes"), StageBytes: l.Long("zurau.stage.bytes"),
 		ReserveBytes: l.Long("zurau.reserve.bytes"), ReadWorkers: l.Int("zurau.read.workers"),
+		ScrubBytesPerSecond: l.Long("zurau.scrub.bytes.per.second"), ScrubIntervalMs: l.Long("zurau.scrub.interval.ms"),
 	}
 }

@@ -153,6 +153,7 @@ func (c collector) directories(s scrape) {
 		if e := d.Engine(); e != nil {
 			s.gauge("log_directory_room_bytes", "Bytes that appends may take before they are refused, for the reserve's sake.", float64(e.Room()), "dir", d.Path())
 			recovery(s, e.Recovery(), d.Path())
+			scrub(s, e.ScrubStatus(), d.Path())
 		}
 	}
 }
@@ -168,4 +169,14 @@ func recovery(s scrape, r engine.Recovery, dir string) {
 	s.gauge("recovery_scanned_bytes", "Bytes beyond recovery points that the last start checked.", float64(r.Scanned), "dir", dir)
 	s.gauge("recovery_cut_bytes", "Bytes of torn ends that the last start took off.", float64(r.Cut), "dir", dir)
 	s.gauge("recovery_offline_logs", "Logs that the last start found corrupt.", float64(r.Offline), "dir", dir)
+}
+
+func scrub(s scrape, st engine.ScrubStatus, dir string) {
+	s.counter("scrub_bytes_total", "Bytes of records that the scrub has checked.", float64(st.Read), "dir", dir)
+	s.gauge("scrub_pass_bytes", "Bytes of records that the present pass of the scrub, or the last one, is over.", float64(st.All), "dir", dir)
+	s.gauge("scrub_pass_done_bytes", "Bytes of these that it has checked.", float64(st.Done), "dir", dir)
+	s.gauge("scrub_findings", "Logs that the scrub has taken offline, since records are not what they were.", float64(st.Findings), "dir", dir)
+	if !st.Ended.IsZero() {
+		s.gauge("scrub_last_pass_timestamp_seconds", "When the last whole pass of the scrub ended.", float64(st.Ended.UnixMilli())/1000, "dir", dir)
+	}
 }

@@ -33,6 +33,9 @@ const (
 	Text              Kind = "text"
 )
 
+// scrubName is that of the notes of the scrub, see package engine.
+const scrubName = "zurau-scrub"
+
 // Names of zurau's metadata files, see package replication/metadata.
 const (
 	metadataLogName      = "zurau-metadata.log"
@@ -51,6 +54,7 @@ var kinds = map[string]Kind{
 	recoveryName:                     RecoveryPoints,
 	metadataLogName:                  MetadataLog,
 	metadataSnapshotName:             MetadataSnapshot,
+	scrubName:                        Text,
 	"quorum-state":                   Text,
 	"bootstrap.checkpoint":           Batches,
 }
