@@ -325,7 +325,11 @@ func alarms(t *testing.T, h how, plant planted) error {
 		}
 		return e.Close()
 	})
-	k.everyCall(2, fs.DropUnflushed, fs.KeepAll, fs.Random)
+	every := 7
+	if long() {
+		every = 1
+	}
+	k.everyCall(every, fs.DropUnflushed, fs.KeepAll, fs.Random)
 	e, err := Open(crashOptions(k.disk, h))
 	must(t, err)
 	must(t, cutAgain(e, h, plant))
