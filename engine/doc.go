@@ -82,6 +82,7 @@
 //	.kafka_cleanshutdown                        the last stop was orderly; removed by Open before anything changes
 //	recovery-point-offset-checkpoint and others see engine/checkpoint
 //	zurau-recovery-checkpoint                   ours: modes, and what the time indexes may have lost (points.go)
+//	zurau-scrub                                 ours: how far the scrub is, and what it found
 //	zurau-stage                                 ours: async appends that no segment has yet
 //	<topic>-<partition>/                        a log
 //	    <base offset>.log                       record batches: engine/record
@@ -106,6 +107,7 @@
 // are made again from the log. What is not cut:
 //
 //   - a bad batch below the recovery point, with good ones behind it: it was flushed, so the disk has lost it;
+//   - a bad batch in what the guard of its segment says was flushed, or good ones with other headers than they had then;
 //   - in sync mode, a bad batch with a good one more than 16 MiB behind it: no more than that is ever in flight, so the bad
 //     one was flushed before the good one was written.
 //
@@ -120,10 +122,21 @@
 // Sealed segments are shared: by reflink, else by a hard link. So a log file may have two names, and it is never written or cut
 // then: Segment.Writer replaces it by a copy of its own first.
 //
+// # Rot
+//
+// Kafka's CRC leaves out 17 bytes of a batch, its base offset and leader epoch among them. Beside each segment a guard (package
+// engine/guard) has a sum over these of what was flushed, in pieces of 64 KiB, written with each checkpoint. With it a recovery tells a
+// write that a crash tore from one that was flushed and has changed since. It is never missed: a log without one is read as before.
+//
+// A recovery reads what lies beyond the recovery point. The rest is read by the scrub, slowly, in the background and past the page cache:
+// all that is flushed, a pass a week (Options.ScrubBytesPerSecond, ScrubInterval; ScrubStatus says how far it is; Scrub runs a pass now).
+// A log in which it finds what is not what it was, twice, goes offline as one that a recovery finds corrupt, with file and position, after
+// what was acknowledged is written; it is offline after a start, too, until the place is sound.
+//
 // # Who may call
 //
 // All methods may be called from anywhere, at any time. These never wait for a disk: Append, ReadNoWait, SetConfig,
-// ReadCommittedNoWait, DeleteRecordsTo and whatever returns an offset or an error. Wait for a disk: Open, Close, Delete, Flush,
+// ReadCommittedNoWait, DeleteRecordsTo and whatever returns an offset or an error. Wait for a disk: Open, Close, Scrub, Delete, Flush,
 // Truncate, Retain, Checkpoint, Backup, Read, ReadCommitted, AbortedTransactions and the look-ups by time (never on an event loop).
 // Follow and Wait also wait for what is to come, for as long as their context lets them; Close ends them.
 //
@@ -165,6 +178,6 @@
 //   - Zero in Config is a default, not nothing: to retain for no time say 1 ns, and to keep for ever say -1.
 //   - Of the last five batches of a producer only the newest is known after a restart, as in Kafka.
 //   - DeleteRecordsTo is durable with the next checkpoint, as in Kafka: until then a crash may bring records back.
-//   - A stored batch that rots where nobody scans is served as it is: readers check its CRC.
+//   - A stored batch that rots is served as it is until the scrub comes there: readers check its CRC.
 //   - Linux only.
 package engine

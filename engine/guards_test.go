@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/zurau/zurau/engine/checkpoint"
@@ -348,5 +349,49 @@ func TestNoCutBesideATruncationLeavesAGuardThatAlarms(t *testing.T) {
 				t.Error("a guard that a truncation leaves as it was is not missed")
 			}
 		})
+	}
+}
+
+// Apache Kafka removes, when it loads a log, every file of its folder that ends in .deleted (LogLoader), and only then appends, cuts or
+// compacts.
+func TestWhatKafkaDidToALogIsNotHeldAgainstWhatItWasBefore(t *testing.T) {
+	for _, clean := range []bool{true, false} {
+		b := newBench(t)
+		l := b.create("t", Config{})
+		b.fill(l, 40)
+		must(t, b.e.Checkpoint())
+		must(t, l.Truncate(10)) // what another history has instead
+		for range 20 {
+			b.add(l, batchOf("other", 1, 33, testNow, -1, 0))
+		}
+		must(t, b.e.Checkpoint())
+		other := read(t, b.disk, firstLog)
+		b.stop()
+
+		b = newBench(t)
+		l = b.create("t", Config{})
+		b.fill(l, 40)
+		kafka := func(disk *fs.Crash) {
+			for _, name := range list(t, disk, l.Dir()) {
+				if strings.HasSuffix(name, segment.DeletedSuffix) {
+					must(t, disk.Remove(l.Dir()+"/"+name))
+				}
+			}
+			overwrite(t, disk, firstLog, other)
+			forget(t, disk)
+		}
+		must(t, b.e.Checkpoint())
+		if clean {
+			b.stop()
+			kafka(b.disk)
+			b.open()
+		} else {
+			b.killed(kafka)
+		}
+		if s := b.scrubbed(); s != "" || b.log("t").LogEndOffset() != 30 {
+			t.Errorf("after an orderly stop %t: %q, end %d", clean, s, b.log("t").LogEndOffset())
+		}
+		must(t, guarded(b.disk, b.log("t"), false))
+		b.stop()
 	}
 }

@@ -128,9 +128,14 @@ func TestADirectoryGoesFromKafkaToZurauAndBackTwice(t *testing.T) {
 			}
 			v.goOn(zurau.Addr)
 			newReader(ctx, t, zurau.Addr).ours(kafka.data())
-			how.zurau(zurau, t)
+			if how.zurau(zurau, t); how.kafka == syscall.SIGTERM && len(guards(t, kafka.data())) == 0 {
+				t.Error("zurau has stopped in order, and guards nothing of what it wrote")
+			}
 
 			kafka.start()
+			if left := guards(t, kafka.data()); len(left) > 0 {
+				t.Errorf("Kafka has the logs, and may cut or compact them, and these speak of what was: %v", left)
+			}
 			v.arrived("Kafka again", kafka.addr)
 			v.goOn(kafka.addr)
 			kafka.end(how.kafka)
@@ -149,6 +154,14 @@ func TestADirectoryGoesFromKafkaToZurauAndBackTwice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// guards lists the guards of logs. Kafka removes those of a log when it loads it.
+func guards(t *testing.T, dir string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "*", "*.guard.deleted"))
+	check(t, err)
+	return slices.DeleteFunc(all, func(name string) bool { return strings.HasSuffix(filepath.Dir(name), "-stray") })
 }
 
 // names lists the topics.
