@@ -20,12 +20,15 @@ import (
 // mostBytes is how large a file may become while large writes fail.
 const mostBytes = 600 << 10
 
-// largeWritesFail has writes beyond mostBytes of a file fail from now on, in the whole process: one log is hit, and the others are not.
-func largeWritesFail(t *testing.T) {
+// largeWritesFail has writes beyond mostBytes of a file fail from now on, in the whole process, until it is called again: one log is hit,
+// and the others are not.
+func largeWritesFail(t *testing.T) (again func()) {
 	t.Helper()
 	var was unix.Rlimit
 	must(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: mostBytes, Max: unix.RLIM_INFINITY}, &was))
-	t.Cleanup(func() { must(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, &was, nil)) })
+	again = func() { must(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, &was, nil)) }
+	t.Cleanup(again)
+	return again
 }
 
 // large is a batch that no file takes then.
@@ -47,7 +50,7 @@ func TestADirectoryThatFailsTakesItsPartitionsOfflineAndTheOthersGoOn(t *testing
 	fetch.Topics[0].Partitions[0].Partition = p
 	waiting.send(fetch)
 
-	largeWritesFail(t)
+	again := largeWritesFail(t)
 	if err := c.code("t", p, large()); err != kerr.KafkaStorageError {
 		t.Fatalf("the write that fails: %v", err)
 	}
@@ -97,15 +100,16 @@ func TestADirectoryThatFailsTakesItsPartitionsOfflineAndTheOthersGoOn(t *testing
 		t.Errorf("the broker ended with %v", s.Err())
 	}
 
-	again := start(t, a+","+b)
-	c = again.dial()
+	again()
+	next := start(t, a+","+b)
+	c = next.dial()
 	if dirs := c.logDirs(); len(dirs[b]) != 1 || len(dirs[a]) != 7 {
 		t.Errorf("directories %v", dirs)
 	}
 	if at := c.put("t", p, batch("v")); at != 1 || c.leaderOf("t", p) != led {
 		t.Errorf("t-%d goes on at %d, led by %s", p, at, c.leaderOf("t", p))
 	}
-	if !strings.Contains(again.log.String(), fmt.Sprint("log=gone-", gone)) {
+	if !strings.Contains(next.log.String(), fmt.Sprint("log=gone-", gone)) {
 		t.Error("the deletion was not finished")
 	}
 }
@@ -118,7 +122,7 @@ func TestTheBrokerEndsWithTheDirectoryOfItsMetadata(t *testing.T) {
 	must(t, err)
 	c := s.dial()
 	p, other := c.inEach("t", a, "flush.messages", "1")
-	largeWritesFail(t)
+	again := largeWritesFail(t)
 	if err := c.code("t", p, large()); err != kerr.KafkaStorageError {
 		t.Fatalf("the write that fails: %v", err)
 	}
@@ -129,6 +133,7 @@ func TestTheBrokerEndsWithTheDirectoryOfItsMetadata(t *testing.T) {
 	if s.Close(t.Context()) == nil {
 		t.Error("closed as if in order")
 	}
+	again()
 	c = start(t, s.dir).dial()
 	for _, one := range []int32{p, other} {
 		if at := c.put("t", one, batch("v")); at != 1 {
@@ -169,7 +174,7 @@ func TestGroupsOfADirectoryThatFailsAreNobodys(t *testing.T) {
 	for _, group := range groups {
 		until(func() bool { return commit(group) == 0 })
 	}
-	largeWritesFail(t)
+	again := largeWritesFail(t)
 	c.code("t", p, large())
 	until(func() bool { return c.logDirs()[b] == nil && find(groups[b]) != 0 })
 	if got := find(groups[b]); got != kerr.CoordinatorNotAvailable.Code {
@@ -182,6 +187,7 @@ func TestGroupsOfADirectoryThatFailsAreNobodys(t *testing.T) {
 		t.Error("the other group has lost its coordinator")
 	}
 	s.stop()
+	again()
 	c = start(t, a+","+b).dial()
 	for _, group := range groups {
 		if got := committed(c, group, "t"); got != 17 {

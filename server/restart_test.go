@@ -74,11 +74,16 @@ func commit(c client, group, topic string, offset int64) int16 {
 }
 
 func committed(c client, group, topic string) int64 {
+	c.t.Helper()
 	for {
 		req := &kmsg.OffsetFetchRequest{Version: 8, Groups: []kmsg.OffsetFetchRequestGroup{{
 			Group: group, Topics: []kmsg.OffsetFetchRequestGroupTopic{{Topic: topic, Partitions: []int32{0}}}}}}
-		if g := ask[*kmsg.OffsetFetchResponse](c, req).Groups[0]; g.ErrorCode != 14 { // loading
+		switch g := ask[*kmsg.OffsetFetchResponse](c, req).Groups[0]; g.ErrorCode {
+		case 14: // loading
+		case 0:
 			return g.Topics[0].Partitions[0].Offset
+		default:
+			c.t.Fatalf("offsets of %s: error %d", group, g.ErrorCode)
 		}
 	}
 }

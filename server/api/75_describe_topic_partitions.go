@@ -143,6 +143,6 @@ func (p *page) describe(one metadata.Partition) kmsg.DescribeTopicPartitionsResp
 	answer.LeaderID, _ = p.leader(one, true)
 	answer.Replicas, answer.OfflineReplicas = one.Replicas, p.offlineReplicas(one)
 	answer.ISR, answer.EligibleLeaderReplicas = p.inSync(one)
-	answer.LastKnownELR = []int32{} // null would say that there is no such thing
+	answer.LastKnownELR = answer.EligibleLeaderReplicas // not null, which would say that there is no such thing
 	return answer
 }
