@@ -1,7 +1,10 @@
 package logdir
 
 // A Placer chooses directories for the new partitions of one decision. The zero value has none to choose from.
-type Placer struct{ rooms []room }
+type Placer struct {
+	set   *Set // until the first look
+	rooms []room
+}
 
 // A room is a directory with what it has left.
 type room struct {
@@ -10,17 +13,15 @@ type room struct {
 	logs float64 // and those that were placed
 }
 
-// Placer returns a placer over the directories that are online now.
-func (s *Set) Placer() *Placer {
-	p := new(Placer)
-	for _, d := range s.Online() {
-		p.rooms = append(p.rooms, room{d, float64(max(d.engine.Room(), 0)), float64(d.logs.Load())})
-	}
-	return p
-}
+// Placer returns a placer over the directories that are online when it is first asked.
+func (s *Set) Placer() *Placer { return &Placer{set: s} }
 
 // Next returns the directory for the next new partition, or nil where there is none.
 func (p *Placer) Next() *Dir {
+	for _, d := range p.set.Online() {
+		p.rooms = append(p.rooms, room{d, float64(max(d.engine.Room(), 0)), float64(d.logs.Load())})
+	}
+	p.set = nil
 	if len(p.rooms) == 0 {
 		return nil
 	}

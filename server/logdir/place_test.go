@@ -23,7 +23,7 @@ func TestANewPartitionGoesWhereALogHasTheMostRoom(t *testing.T) {
 		"what was placed counts in one request": {[]room{{a, 30, 2}, {b, 20, 0}}, 5, 2, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, got := Placer{want.rooms}, map[*Dir]int{}
+			p, got := Placer{rooms: want.rooms}, map[*Dir]int{}
 			for range want.place {
 				got[p.Next()]++
 			}

@@ -54,7 +54,7 @@ func TestSeveralDirectoriesGoFromKafkaToZurauAndBack(t *testing.T) {
 		"killed with the metadata in a third": {syscall.SIGKILL, (*broker.Broker).Kill, "metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			kafka := newApache(t, "log.cleaner.backoff.ms=100", "offsets.topic.num.partitions=5", "transaction.state.log.num.partitions=5")
 			dirs := []string{kafka.data(), filepath.Join(kafka.dir, "more")}
