@@ -323,3 +323,11 @@ func old(offset uint64, bytes int) []byte {
 	binary.BigEndian.PutUint32(b[12:], crc32.ChecksumIEEE(b[16:]))
 	return b
 }
+
+func TestKafkasCacheOfRemoteIndexesIsNoForeignFolder(t *testing.T) {
+	d := make1(t, how{clean: true})
+	must(t, os.Mkdir(d.at("remote-log-index-cache"), 0o755))
+	if found, problems := d.verify(); found[engine.ForeignFolder] > 0 {
+		t.Errorf("verify found %v", problems)
+	}
+}

@@ -20,8 +20,14 @@ func isLog(name string) bool {
 	return ok
 }
 
+// remoteIndexes is a folder in which Kafka keeps indexes of what it has moved to other storage. It is its cache.
+const remoteIndexes = "remote-log-index-cache"
+
 // folder tells of one that holds no log.
 func (v *Verify) folder(path string) {
+	if filepath.Base(path) == remoteIndexes {
+		return
+	}
 	state, found := engine.ForeignFolder, "a folder"
 	for suffix, s := range map[string]engine.State{"-delete": engine.DeletedFolderLeft, "-stray": engine.StrayFolder, "-future": engine.FutureFolder} {
 		if strings.HasSuffix(path, suffix) {
