@@ -35,6 +35,7 @@ type modelBatch struct {
 	first, lastly int32 // sequences
 	txn, marker   bool
 	commit        bool
+	guessed       bool // where it was is not known any more
 }
 
 func (b *modelBatch) time() int64 { return slices.Max(b.times) }
@@ -52,6 +53,7 @@ type modelRecent struct {
 	base, last    int64
 	first, lastly int32
 	time          int64
+	guessed       bool
 	maybe         bool
 }
 
@@ -82,7 +84,7 @@ func (p *modelProducer) take(b *modelBatch) {
 	if p.epoch != b.epoch {
 		p.epoch, p.recent = b.epoch, nil
 	}
-	p.recent = append(p.recent, modelRecent{b.base, b.last, b.first, b.lastly, b.time(), false})
+	p.recent = append(p.recent, modelRecent{b.base, b.last, b.first, b.lastly, b.time(), b.guessed, false})
 	p.recent = p.recent[max(0, len(p.recent)-5):]
 	if b.txn && p.open < 0 {
 		p.open = b.base

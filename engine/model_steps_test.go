@@ -212,6 +212,9 @@ func (m *modelRun) again(l *modelLog, s modelStep) error {
 		return nil
 	}
 	was := p.recent[s.c%len(p.recent)]
+	if was.guessed {
+		return nil
+	}
 	b := record.NewBuilder(record.None).Producer(id, p.epoch, was.first)
 	for range was.last - was.base + 1 {
 		b.Add(m.now.Load(), nil, []byte("again"))
@@ -330,7 +333,8 @@ func (m *modelRun) truncate(l *modelLog, s modelStep) error {
 func (l *modelLog) begun(at int64) {
 	l.old = nil
 	for _, g := range l.log.Producers() {
-		b := modelBatch{base: at - 1, last: at - 1, times: []int64{g.LastTimestamp}, producer: g.ID, epoch: g.Epoch, first: g.LastSequence, lastly: g.LastSequence}
+		b := modelBatch{base: at - 1, last: at - 1, times: []int64{g.LastTimestamp}, producer: g.ID, epoch: g.Epoch,
+			first: g.LastSequence, lastly: g.LastSequence, guessed: true}
 		if g.CurrentTxnStartOffset >= 0 {
 			b.base, b.txn = g.CurrentTxnStartOffset, true
 		}
