@@ -17,6 +17,10 @@ func (l *Log) makeFolder() error {
 	return nil
 }
 
+// maxUnflushed is how many segments of a log may wait for a flush before it begins. Each of them has a descriptor until then, so
+// without a bound a log of small segments would take all that the process has.
+const maxUnflushed = 32
+
 // seal ends the segment before r's: its index entries go to their files, and the producers' state at its end beside
 // it. A sync log's bytes are flushed already; an async log's are by the next flush, which closes the descriptor.
 func (l *Log) seal(r *run) error {
@@ -30,6 +34,9 @@ func (l *Log) seal(r *run) error {
 			return err
 		}
 		l.dropZeros()
+	}
+	if from := l.flushed.Load().seg; len(segs) >= maxUnflushed && from.Base <= segs[len(segs)-maxUnflushed].Base {
+		l.flushSoon()
 	}
 	if !l.w.made.Load() {
 		if err := l.makeFolder(); err != nil {

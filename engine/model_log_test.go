@@ -11,8 +11,9 @@ type modelLog struct {
 	log  *Log
 	cfg  Config
 
-	list       []modelBatch // from the first segment on, so it may begin below start
-	old        []modelBatch // what retention took and producers' states still need
+	epochs     map[int64]int16 // the newest of each producer
+	list       []modelBatch    // from the first segment on, so it may begin below start
+	old        []modelBatch    // what retention took and producers' states still need
 	start, end int64
 	epoch      int32 // of the leader that appends
 	epochsFrom int64 // below it leader epochs may have been forgotten
@@ -62,12 +63,13 @@ func (p *modelProducer) sure() bool { return len(p.recent) > 0 && !p.newest().ma
 
 func (p *modelProducer) newest() modelRecent { return p.recent[len(p.recent)-1] }
 
-// next returns the epoch and the sequence that its next batch may have. Of a log that may have forgotten the last batch and
-// knows a marker behind it, only a new epoch is taken for certain.
-func (p *modelProducer) next(txn bool) (epoch int16, sequence int32) {
+// next returns the epoch and the sequence that a producer's next batch may have. Of a log that has forgotten the producer, or
+// may have forgotten its last batch and know a marker behind it, only a new epoch is taken for certain.
+func (l *modelLog) next(id int64, txn bool) (epoch int16, sequence int32) {
+	p := l.producers[id]
 	switch {
 	case p == nil:
-		return 0, 0
+		return l.epochs[id] + 1, 0
 	case len(p.recent) == 0 || txn && !p.sure() && p.open < 0:
 		return p.epoch + 1, 0
 	}
@@ -108,6 +110,7 @@ func (l *modelLog) note(b *modelBatch) {
 		l.producers[b.producer] = p
 	}
 	p.take(b)
+	l.epochs[b.producer] = max(l.epochs[b.producer], b.epoch)
 }
 
 // rebuild makes the producers' states from the batches that are left, as a start or a truncation does: snapshots may help it,

@@ -107,7 +107,7 @@ func (m *modelRun) open() (err error) {
 
 // create makes a log that is not there.
 func (m *modelRun) create(l *modelLog) (err error) {
-	*l = modelLog{name: l.name, cfg: l.cfg, epoch: l.epoch, producers: map[int64]*modelProducer{}, forgot: map[int64]int64{}}
+	*l = modelLog{name: l.name, cfg: l.cfg, epoch: l.epoch, producers: map[int64]*modelProducer{}, forgot: map[int64]int64{}, epochs: map[int64]int16{}}
 	l.log, err = m.e.Create(l.name, [16]byte{1}, l.cfg)
 	return err
 }

@@ -196,7 +196,7 @@ func (m *modelRun) send(l *modelLog, s modelStep) error {
 		return err
 	}
 	id := int64(s.b % 4)
-	epoch, sequence := l.producers[id].next(false)
+	epoch, sequence := l.next(id, false)
 	if s.c%10 == 0 {
 		epoch, sequence = epoch+1, 0
 	}
@@ -266,7 +266,7 @@ func (m *modelRun) refused(l *modelLog, s modelStep) error {
 // transact appends a batch of a transaction.
 func (m *modelRun) transact(l *modelLog, s modelStep) error {
 	id := int64(100 + s.b%3)
-	epoch, sequence := l.producers[id].next(true)
+	epoch, sequence := l.next(id, true)
 	p, b := m.batch(l, 1+s.c%3, s.c/5, id, epoch, sequence, true)
 	return m.append(l, p, b)
 }

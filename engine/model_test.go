@@ -36,6 +36,9 @@ func TestAnEngineIsWhatListsSayWhateverHappensToIt(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+		if done := (i + 1) * steps; done%100_000 == 0 {
+			t.Logf("%d steps", done)
+		}
 	}
 }
 
