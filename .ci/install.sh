@@ -4,7 +4,7 @@
 missing() { has "$1" || packages+=("$2"); }
 
 step_install() {
-  local packages=()
+  local packages=() home=${ORACLE_HOME:-$HOME/.cache/zurau-oracle}
   missing kcat kcat
   missing gcc gcc
   missing gcc libc6-dev # the race detector is C
@@ -14,7 +14,7 @@ step_install() {
   python3 -c 'import venv, ensurepip' 2>/dev/null || packages+=(python3 python3-venv)
   if [ -e "$shared/oracle/kafka" ]; then
     missing java default-jdk-headless
-    [ -e "${ORACLE_HOME:-$HOME/.cache/zurau-oracle}/libs/.complete" ] || missing mvn maven
+    { [ -e "$home/libs/.complete" ] && [ -e "$home/streams" ]; } || missing mvn maven
   fi
   if [ ${#packages[@]} -gt 0 ]; then
     [ "${CI:-}" = true ] || fail "missing: ${packages[*]} (CI=true installs them)"

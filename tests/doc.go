@@ -13,7 +13,7 @@
 //	powerloss    logs on file systems that lose their power; a module of its own
 //	transactions a directory of Apache Kafka with transactions, beside what Kafka says of it
 //
-// All but those that need Kafka run in `go test ./...`, with nothing but Go installed; transactions and powerloss are steps of .ci/run. They
+// All but those that need Kafka run in `go test ./...`, with nothing but Go installed; transactions, powerloss and most of directories are steps of .ci/run. They
 // wait for events (the broker's ready line, an answer), never for a length of time, and assert nothing about speed. Two
 // variables change what they do:
 //

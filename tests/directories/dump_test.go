@@ -81,10 +81,11 @@ func (r reader) offset(topic string, partition int32, time int64, isolation int8
 	rt.Topic, rt.Partitions = topic, append(rt.Partitions, rp)
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.ReplicaID, req.IsolationLevel, req.Topics = -1, isolation, append(req.Topics, rt)
-	got := ask[*kmsg.ListOffsetsResponse](r, req).Topics[0].Partitions[0]
-	if got.ErrorCode != 0 {
-		r.t.Fatalf("offset of %s-%d for %d: %v", topic, partition, time, kerr.ErrorForCode(got.ErrorCode))
-	}
+	var got kmsg.ListOffsetsResponseTopicPartition
+	r.untilDone(fmt.Sprintf("offset of %s-%d for %d", topic, partition, time), func() int16 { // a Kafka that has just started does not lead yet
+		got = ask[*kmsg.ListOffsetsResponse](r, req).Topics[0].Partitions[0]
+		return got.ErrorCode
+	})
 	return got.Offset, got.Timestamp
 }
 

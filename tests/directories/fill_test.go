@@ -1,8 +1,14 @@
 package directories
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -12,10 +18,7 @@ import (
 	"github.com/zurau/zurau/engine/record"
 )
 
-// The topics of a directory that goes back and forth.
-var topics = []string{"changelog", "outcomes", "plain"}
-
-// groups are those that have offsets in it.
+// groups are those that have offsets in a directory that goes back and forth.
 var groups = []string{"classic", "new", "simple", "streams", "undecided"}
 
 func (r reader) client(opts ...kgo.Opt) *kgo.Client {
@@ -74,7 +77,10 @@ func (r reader) fill() {
 	r.create("changelog", 1, "cleanup.policy", "compact", "segment.ms", "3600000", "min.cleanable.dirty.ratio", "0.01",
 		"message.timestamp.before.max.ms", "9223372036854775807")
 	r.create("outcomes", 2, "retention.ms", "-1", "message.timestamp.before.max.ms", "9223372036854775807")
+	r.create("stamped", 1, "message.timestamp.type", "LogAppendTime")
+	r.create("empty", 2)
 	r.create("gone", 1)
+	check(r.t, r.client().ProduceSync(r.ctx, &kgo.Record{Topic: "gone", Value: []byte("v")}).FirstErr())
 	drop := kmsg.NewPtrDeleteTopicsRequest()
 	drop.TopicNames, drop.Topics = []string{"gone"}, []kmsg.DeleteTopicsRequestTopic{{Topic: kmsg.StringPtr("gone")}}
 	if got := ask[*kmsg.DeleteTopicsResponse](r, drop).Topics[0]; got.ErrorCode != 0 {
@@ -84,7 +90,9 @@ func (r reader) fill() {
 	for i, codec := range codecs {
 		r.send(r.client(kgo.ProducerBatchCompression(codec)), "plain", 3, 100*i, 100*i+60)
 	}
+	r.put("plain", 2, record.NewBuilder(record.None).Add(-1, []byte("k"), []byte("of no time")).Bytes())
 	c := r.client()
+	r.send(c, "stamped", 1, 0, 20)
 	for i := range 6 {
 		r.send(c, "changelog", 1, 50*i, 50*i+50)
 	}
@@ -92,6 +100,7 @@ func (r reader) fill() {
 	r.commit("simple", "", -1, 17, "words of its own")
 	r.consume()
 	r.join()
+	r.share()
 }
 
 // transactions ends some with a commit and some with an abort, each with offsets, and leaves one open.
@@ -202,46 +211,73 @@ func (r reader) join() {
 	r.commit("new", member, epoch, 23, "of a new group")
 }
 
-// cleaned waits until the changelog was compacted: there are fewer records than were sent.
-func (r reader) cleaned() {
+// share joins a share group, which has the coordinator write the state of its partitions.
+func (r reader) share() {
 	r.t.Helper()
-	for len(r.records(r.topic("changelog"), 0, 0)) >= 300 {
+	epoch := int32(0)
+	for {
+		req := kmsg.NewPtrShareGroupHeartbeatRequest()
+		req.GroupID, req.MemberID, req.MemberEpoch, req.SubscribedTopicNames = "shared", "AAAAAAAAAAAAAAAAAAAAcA", epoch, []string{"plain"}
+		got, err := req.RequestWith(r.ctx, r.c)
+		check(r.t, err)
+		if err := kerr.ErrorForCode(got.ErrorCode); err != nil && !kerr.IsRetriable(err) {
+			r.t.Fatalf("heartbeat of a share group: %v", err)
+		}
+		if epoch = got.MemberEpoch; slices.Contains(r.names(), "__share_group_state") && got.Assignment != nil && len(got.Assignment.TopicPartitions) == 1 {
+			return
+		}
+	}
+}
+
+// cleaned waits until the cleaner has nothing left to do in the changelog: its checkpoint has come to where the last
+// segment begins, or the open transaction, whatever is first. It leaves tombstones, holes, and empty batches that keep the last
+// sequence of a producer.
+func (r reader) cleaned(dir string) {
+	r.t.Helper()
+	stable, _ := r.offset("changelog", 0, latest, 1)
+	for {
 		check(r.t, r.ctx.Err())
+		logs, err := filepath.Glob(filepath.Join(dir, "changelog-0", "*.log"))
+		check(r.t, err)
+		var end int64
+		for _, log := range logs {
+			base, err := strconv.ParseInt(strings.TrimSuffix(filepath.Base(log), ".log"), 10, 64)
+			check(r.t, err)
+			end = max(end, min(base, stable))
+		}
+		if at, ok := pointOf(r.t, dir, "cleaner-offset-checkpoint", "changelog 0"); ok && end > 0 && at == end {
+			break
+		}
+	}
+	holes, empty, next := 0, 0, int64(0)
+	for _, b := range r.batches(r.topic("changelog"), 0, 0) {
+		if b.BaseOffset() != next || int64(b.Count()) != b.LastOffset()-b.BaseOffset()+1 {
+			holes++
+		}
+		if b.Count() == 0 {
+			empty++
+		}
+		next = b.LastOffset() + 1
+	}
+	if holes == 0 || empty == 0 {
+		r.t.Errorf("the cleaner has left %d holes and %d empty batches: this shows nothing", holes, empty)
 	}
 }
 
-// A retry is a batch of an idempotent producer that was stored once.
-type retry struct {
-	batch record.Batch
-	at    int64
-}
-
-// once stores the first batch of a new producer.
-func (r reader) once() retry {
-	r.t.Helper()
-	req := kmsg.NewPtrInitProducerIDRequest()
-	req.ProducerID, req.ProducerEpoch, req.TransactionTimeoutMillis = -1, -1, 60_000
-	got := ask[*kmsg.InitProducerIDResponse](r, req)
-	check(r.t, kerr.ErrorForCode(got.ErrorCode))
-	b := record.NewBuilder(record.None).Producer(got.ProducerID, got.ProducerEpoch, 0)
-	b.Add(time.Now().UnixMilli(), []byte("k"), fmt.Append(nil, "once, of producer ", got.ProducerID)) // old ones expire with their records' time
-	one := retry{batch: slices.Clone(b.Bytes())}
-	one.at = r.again(one)
-	return one
-}
-
-// again sends the batch and returns where it is.
-func (r reader) again(one retry) int64 {
-	r.t.Helper()
-	p := kmsg.NewProduceRequestTopicPartition()
-	p.Partition, p.Records = 2, slices.Clone(one.batch)
-	topic := kmsg.NewProduceRequestTopic()
-	topic.Topic, topic.TopicID, topic.Partitions = "plain", r.topic("plain").TopicID, append(topic.Partitions, p)
-	req := kmsg.NewPtrProduceRequest()
-	req.Acks, req.TimeoutMillis, req.Topics = -1, 30_000, append(req.Topics, topic)
-	got := ask[*kmsg.ProduceResponse](r, req).Topics[0].Partitions[0]
-	if err := kerr.ErrorForCode(got.ErrorCode); err != nil {
-		r.t.Fatalf("produce to plain-2: %v", err)
+// pointOf returns the offset of a log in one of Kafka's checkpoints.
+func pointOf(t testing.TB, dir, file, log string) (offset int64, ok bool) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, file))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, false
 	}
-	return got.BaseOffset
+	check(t, err)
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, log+" "); ok {
+			offset, err = strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+			check(t, err)
+			return offset, true
+		}
+	}
+	return 0, false
 }

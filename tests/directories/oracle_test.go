@@ -29,24 +29,44 @@ type apache struct {
 // newApache skips the test where there is no Kafka, or no time for one.
 func newApache(t testing.TB, set ...string) *apache {
 	t.Helper()
-	if !broker.Long() {
-		t.Skip("starts Apache Kafka several times: set ZURAU_LONG")
+	if !broker.Long() && os.Getenv("ZURAU_KAFKA") == "" {
+		t.Skip("starts Apache Kafka several times: set ZURAU_KAFKA for one way, ZURAU_LONG for all")
 	}
-	home := os.Getenv("ORACLE_HOME")
-	if home == "" {
-		user, err := os.UserHomeDir()
-		check(t, err)
-		home = filepath.Join(user, ".cache", "zurau-oracle")
-	}
-	for _, file := range []string{oracle, filepath.Join(home, "libs", ".complete")} {
+	for _, file := range []string{oracle, filepath.Join(oracleHome(t), "libs", ".complete")} {
 		if _, err := os.Stat(file); err != nil {
 			t.Skipf("Apache Kafka is not here: %v", err)
 		}
 	}
 	a := &apache{t: t, dir: t.TempDir(), set: set}
 	a.addr = freePorts(t)
-	t.Cleanup(func() { a.end(syscall.SIGKILL) })
+	t.Cleanup(func() {
+		a.end(syscall.SIGKILL)
+		if t.Failed() {
+			a.complaints()
+		}
+	})
 	return a
+}
+
+// oracleHome is where Kafka's jars are.
+func oracleHome(t testing.TB) string {
+	t.Helper()
+	if home := os.Getenv("ORACLE_HOME"); home != "" {
+		return home
+	}
+	user, err := os.UserHomeDir()
+	check(t, err)
+	return filepath.Join(user, ".cache", "zurau-oracle")
+}
+
+// complaints logs what Kafka has complained of.
+func (a *apache) complaints() {
+	b, _ := os.ReadFile(filepath.Join(a.dir, "server.log"))
+	for line := range strings.Lines(string(b)) {
+		if strings.Contains(line, " ERROR ") || strings.Contains(line, " WARN ") {
+			a.t.Log("Kafka: ", strings.TrimSpace(line))
+		}
+	}
 }
 
 // freePorts returns an address of this machine whose port is free, like the next one, which is the controller's.
@@ -71,7 +91,7 @@ func (a *apache) data() string { return filepath.Join(a.dir, "data") }
 func (a *apache) start() {
 	a.t.Helper()
 	_, port, _ := strings.Cut(a.addr, ":")
-	cmd := exec.Command("nice", append([]string{"-n", "19", oracle, "up", a.dir, port}, a.set...)...)
+	cmd := exec.Command(oracle, append([]string{"up", a.dir, port}, a.set...)...)
 	cmd.Env = append(os.Environ(), "KAFKA_HEAP=400m")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said

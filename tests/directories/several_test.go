@@ -54,7 +54,7 @@ func TestSeveralDirectoriesGoFromKafkaToZurauAndBack(t *testing.T) {
 		"killed with the metadata in a third": {syscall.SIGKILL, (*broker.Broker).Kill, "metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 			defer cancel()
 			kafka := newApache(t, "log.cleaner.backoff.ms=100", "offsets.topic.num.partitions=5", "transaction.state.log.num.partitions=5")
 			dirs := []string{kafka.data(), filepath.Join(kafka.dir, "more")}
@@ -64,16 +64,18 @@ func TestSeveralDirectoriesGoFromKafkaToZurauAndBack(t *testing.T) {
 				settings = append(settings, "metadata.log.dir="+filepath.Join(kafka.dir, how.metadata))
 			}
 			kafka.set = append(kafka.set, settings...)
-			v := &traveller{t: t, ctx: ctx}
+			v := &traveller{t: t, ctx: ctx, dir: dirs[0], began: time.Now()}
 			kafka.start()
 			r := newReader(ctx, t, kafka.addr)
 			r.fill()
-			r.cleaned()
+			r.cleaned(holder(t, dirs, "changelog-0"))
 			kafka.end(how.kafka)
 			kafka.set = append(kafka.set, "log.cleaner.enable=false") // what is compacted stays as it is
 			kafka.start()
-			v.goOn(kafka.addr)
-			before := newReader(ctx, t, kafka.addr).places()
+			r = newReader(ctx, t, kafka.addr)
+			v.goOn(r)
+			v.leave(r)
+			before := r.places()
 			if n := len(slices.Compact(toFirst(before))); n != 2 {
 				t.Fatalf("Kafka has used %d directories: %q", n, before)
 			}
@@ -81,13 +83,13 @@ func TestSeveralDirectoriesGoFromKafkaToZurauAndBack(t *testing.T) {
 			was := []string{whose(t, dirs[0]), whose(t, dirs[1])}
 
 			zurau := broker.Start(t, broker.Options{Dir: both, Set: settings[1:]})
-			v.arrived("zurau", zurau.Addr)
-			differ(t, "places in zurau", newReader(ctx, t, zurau.Addr).places(), before)
-			v.goOn(zurau.Addr)
-			ours := newReader(ctx, t, zurau.Addr)
-			ours.create("ours", 2)
+			r = v.arrived("zurau", zurau.Addr)
+			differ(t, "places in zurau", r.places(), before)
+			v.goOn(r)
+			v.leave(r)
+			r.create("ours", 2)
 			for p := range int32(2) {
-				check(t, ours.client().ProduceSync(ctx, &kgo.Record{Topic: "ours", Partition: p, Value: []byte("v")}).FirstErr())
+				check(t, r.client().ProduceSync(ctx, &kgo.Record{Topic: "ours", Partition: p, Value: []byte("v")}).FirstErr())
 			}
 			zurau.Stop(t) // all of it is in Kafka's files
 			for i, dir := range dirs {
@@ -97,9 +99,10 @@ func TestSeveralDirectoriesGoFromKafkaToZurauAndBack(t *testing.T) {
 			}
 
 			kafka.start()
-			v.arrived("Kafka again", kafka.addr)
-			differ(t, "places in Kafka again", newReader(ctx, t, kafka.addr).places(), before)
-			v.goOn(kafka.addr)
+			r = v.arrived("Kafka again", kafka.addr)
+			differ(t, "places in Kafka again", r.places(), before)
+			v.goOn(r)
+			v.leave(r)
 			kafka.end(how.kafka)
 			for _, dir := range dirs {
 				if strays, err := filepath.Glob(filepath.Join(dir, "ours-*-stray")); err != nil || len(strays) != 1 {
@@ -109,19 +112,32 @@ func TestSeveralDirectoriesGoFromKafkaToZurauAndBack(t *testing.T) {
 
 			zurau.Dir = dirs[1] + "," + dirs[0] // in another order
 			zurau.Start(t)
-			v.arrived("zurau again", zurau.Addr)
+			r = v.arrived("zurau again", zurau.Addr)
 			for p := range int32(2) {
-				if end, _ := newReader(ctx, t, zurau.Addr).offset("ours", p, latest, 0); end != 1 {
+				if end, _ := r.offset("ours", p, latest, 0); end != 1 {
 					t.Errorf("ours-%d, which Kafka never knew, ends at %d, want 1", p, end)
 				}
 			}
-			v.goOn(zurau.Addr)
+			v.goOn(r)
+			v.leave(r)
 			how.zurau(zurau, t)
 			zurau.Start(t)
 			v.arrived("zurau after a start", zurau.Addr)
 			zurau.Stop(t)
 		})
 	}
+}
+
+// holder returns which of the directories a log is in.
+func holder(t *testing.T, dirs []string, log string) string {
+	t.Helper()
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, log)); err == nil {
+			return dir
+		}
+	}
+	t.Fatalf("%s is in none of %q", log, dirs)
+	return ""
 }
 
 // toFirst returns the first word of each line.

@@ -35,7 +35,7 @@ func contents(t *testing.T, name string) (topics, groups []string) {
 }
 
 // differ reports the first few lines in which two texts differ.
-func differ(t *testing.T, what string, got, want []string) {
+func differ(t testing.TB, what string, got, want []string) {
 	t.Helper()
 	shown := 0
 	for i := range max(len(got), len(want)) {
