@@ -42,6 +42,7 @@ type Batcher struct {
 		free    []*record.Builder
 		bytes   int64 // taken and not answered
 		flying  int   // batches with the log
+		waiting int   // calls of Append that wait for room: nothing lingers meanwhile
 		sending bool  // somebody has the turn to hand batches to the log
 		closed  bool
 		err     error // the first
@@ -163,12 +164,8 @@ func (b *Batcher) Append(ctx context.Context, r record.Record) Future {
 		if b.mu.bytes == 0 || b.mu.bytes+size <= b.o.MemoryBytes && !b.l.e.Busy() {
 			break
 		}
-		room := b.room.arm()
-		b.mu.Unlock()
-		select {
-		case <-room:
-		case <-ctx.Done():
-			return failed(ctx.Err())
+		if err := b.awaitRoom(ctx); err != nil {
+			return failed(err)
 		}
 	}
 	f := b.add(r, size)
@@ -178,6 +175,28 @@ func (b *Batcher) Append(ctx context.Context, r record.Record) Future {
 		b.send(true)
 	}
 	return f
+}
+
+// awaitRoom returns once something was answered, or ctx is done. It gives the lock up.
+func (b *Batcher) awaitRoom(ctx context.Context) error {
+	room := b.room.arm()
+	b.mu.waiting++
+	turn := b.takeTurn()
+	b.mu.Unlock()
+	if turn {
+		b.send(true)
+	}
+	defer func() {
+		b.mu.Lock()
+		b.mu.waiting--
+		b.mu.Unlock()
+	}()
+	select {
+	case <-room:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // add puts a record into the batch that is open. The lock is held, as in what follows.
@@ -244,7 +263,7 @@ func (b *Batcher) sendable() bool {
 	switch n := len(b.mu.queue); {
 	case n == 0:
 		return false
-	case n > 1 || b.mu.closed:
+	case n > 1 || b.mu.closed || b.mu.waiting > 0:
 		return true
 	case b.o.Linger > 0:
 		return b.mu.queue[0].due

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -172,26 +173,49 @@ func TestNothingIsAppendedBeforeItsBatchIsFullOrHasLingered(t *testing.T) {
 
 func TestAppendWaitsForRoomForAsLongAsItsContextAllows(t *testing.T) {
 	b := newBench(t)
-	l := b.create("t", Config{})
-	f := b.batcher(l, BatcherOptions{Linger: time.Hour, MemoryBytes: 150})
+	l := b.create("t", Config{FlushMessages: 1, Writer: WriterBuffered})
+	begun, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if strings.HasSuffix(name, ".log") && (op == fs.OpDatasync || op == fs.OpWriteDurable) {
+			once.Do(func() { close(begun) })
+			<-release
+		}
+		return nil
+	})
+	f := b.batcher(l, BatcherOptions{MemoryBytes: 150})
 	first := f.Append(context.Background(), valueOf(0, 0))
+	<-begun
+	large := record.Record{Key: []byte("k"), Value: make([]byte, 200)}
 	ctx, cancel := context.WithCancel(context.Background())
-	refused := make(chan error)
-	for _, c := range []context.Context{ctx, context.Background()} {
-		go func() {
-			_, err := f.Append(c, record.Record{Key: []byte("k"), Value: make([]byte, 200)}).Wait(context.Background())
-			refused <- err
-		}()
-	}
 	cancel()
-	wantErr(t, "a context that is done", <-refused, context.Canceled)
+	_, err := f.Append(ctx, large).Wait(context.Background())
+	wantErr(t, "a context that is done", err, context.Canceled)
+	second := make(chan Future)
+	go func() { second <- f.Append(context.Background(), large) }()
+	for !f.room.any.Load() {
+		runtime.Gosched()
+	}
+	close(release)
+	for i, future := range []Future{first, <-second} {
+		if offset, err := future.Wait(context.Background()); offset != int64(i) || err != nil {
+			t.Errorf("record %d: offset %d, %v", i, offset, err)
+		}
+	}
 	must(t, f.Close())
-	if _, err := first.Wait(context.Background()); err != nil {
-		t.Error(err)
+}
+
+func TestABatchDoesNotLingerWhileSomebodyWaitsForItsRoom(t *testing.T) {
+	b := newBench(t)
+	f := b.batcher(b.create("t", Config{}), BatcherOptions{Linger: time.Hour, MemoryBytes: 300})
+	var all []Future
+	for i := range 20 {
+		all = append(all, f.Append(context.Background(), valueOf(0, i)))
 	}
-	if err := <-refused; err != nil && !errors.Is(err, ErrClosed) {
-		t.Error(err)
+	if offset, err := all[0].Wait(context.Background()); offset != 0 || err != nil {
+		t.Errorf("offset %d, %v", offset, err)
 	}
+	must(t, f.Close())
 }
 
 func TestEveryFutureEndsWhereTheDirectoryFails(t *testing.T) {
