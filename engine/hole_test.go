@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zurau/zurau/engine/fs"
+	"golang.org/x/sys/unix"
 )
 
 // Writeback puts blocks on the disk in any order, so a power cut in async mode may leave a hole with good batches behind it.
@@ -79,4 +82,48 @@ func sideFile(t *testing.T, disk *fs.Crash, dir string) (b []byte, files int) {
 		}
 	}
 	return b, files
+}
+
+func TestAChangeToSyncModeFlushesWhatAsyncLeftInEveryWayOfWriting(t *testing.T) {
+	for _, h := range ways {
+		b := newBench(t)
+		b.stop()
+		b.opt.SyncMethod = h.method
+		b.open()
+		l := b.create("t", crashConfig(h, false))
+		b.fill(l, 2)
+		must(t, l.Flush())
+		b.fill(l, 3)
+		l.SetConfig(crashConfig(h, true))
+		b.fill(l, 1)
+		b.crash(fs.DropUnflushed)
+		b.whole(b.log("t"), 0, 6)
+		b.stop()
+	}
+}
+
+// The kernel tells the failure of a write-back to the descriptors that are open, and forgets it with the last of them.
+func TestTheErrorOfAWriteBackIsNotLostWithItsDescriptor(t *testing.T) {
+	b := newBench(t)
+	b.stop()
+	b.opt.Descriptors = 2 // one for writers
+	b.open()
+	l, other := b.create("t", crashConfig(ways[0], false)), b.create("other", crashConfig(ways[0], false))
+	b.fill(l, 2)
+	must(t, l.Flush())
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op == fs.OpWrite && name == firstLog {
+			return &fs.Delayed{Err: unix.EIO}
+		}
+		return nil
+	})
+	b.fill(l, 1)
+	b.disk.SetHook(nil)
+	other.Append(batchOf("x", 1, 0, testNow, -1, 0), 0, func(Appended) {}) // which opens a descriptor, and has the other one closed
+	for end := time.Now().Add(time.Minute); l.newest().Open() && b.e.Err() == nil && time.Now().Before(end); {
+		runtime.Gosched()
+	}
+	if err := l.Flush(); !errors.Is(err, ErrOffline) || !errors.Is(err, unix.EIO) || l.FlushedOffset() != 2 {
+		t.Errorf("flush: %v, flushed up to %d", err, l.FlushedOffset())
+	}
 }

@@ -46,7 +46,7 @@ var plants = []plant{
 		`	if err := r.rewrite(s, from, end); err != nil {`,
 		`	if mutant("flush retried by the next start") {
 	} else if err := r.rewrite(s, from, end); err != nil {`}}},
-	{name: "index trusted too far", test: testOfCuts, edits: []edit{
+	{name: "index trusted too far", test: "TestAnIndexDamagedInItsMiddleIsNoticedByTheLookUp", quick: true, edits: []edit{
 		{"segment/load.go", `func (s *Segment) TrimIndexes(next int64) error {`,
 			`func (s *Segment) TrimIndexes(next int64) error {
 	if mutant("index trusted too far") {
@@ -83,12 +83,14 @@ var plants = []plant{
 		return err
 	}
 	s.size.Store(position)`}}},
-	{name: "sync mode without a flush", test: testOfCuts, edits: []edit{
+	{name: "sync mode without a flush", test: "TestAChangeToSyncModeFlushesWhatAsyncLeftInEveryWayOfWriting", quick: true, edits: []edit{
 		{"writer.go", `l.flushed.Load().offset == l.written.Load().offset`,
 			`(mutant("sync mode without a flush") || l.flushed.Load().offset == l.written.Load().offset)`},
 		{"directlog.go", `	return l.flushed.Load().offset < l.written.Load().offset || !l.namesDurable()`,
 			`	return !mutant("sync mode without a flush") && l.flushed.Load().offset < l.written.Load().offset || !l.namesDurable()`}}},
-	{name: "descriptor closed with a lost error", test: testOfFaults, only: "write /data/async-0 delayed", edits: []edit{{"hot.go",
+	{name: "descriptor closed with a lost error", test: "TestTheErrorOfAWriteBackIsNotLostWithItsDescriptor", quick: true, edits: []edit{{"flush.go",
+		`	if l.flushWritten() == nil && l.w.beyond`,
+		`	if !mutant("descriptor closed with a lost error") && l.flushWritten() == nil && l.w.beyond`}, {"hot.go",
 		`	if err := l.flushTo(l.written.Load()); err != nil {
 		return err
 	}
@@ -193,7 +195,7 @@ func TestTheTestsFindEachPlantedBug(t *testing.T) {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
-			cmd := exec.Command(tests, "-test.run", "^"+m.test+"$", "-test.timeout", "5m")
+			cmd := exec.Command(tests, "-test.run", "^"+m.test+"$", "-test.timeout", "3m")
 			cmd.Env = append(os.Environ(), "ZURAU_LONG=", "ZURAU_MUTANT="+m.name, "ZURAU_FAULTS="+m.only)
 			out, err := cmd.CombinedOutput()
 			if err == nil || !bytes.Contains(out, []byte("--- FAIL: "+m.test)) {
