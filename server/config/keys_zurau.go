@@ -19,8 +19,8 @@ var zurauKeys = []Key{
 	{"zurau.ring", String, "auto", oneOf{"auto", "on", "off"}, Low, ReadOnly, Ours, "",
 		"Whether io_uring is used: auto where the kernel has it, on stops the start where it has not, off never. Without it the same bytes are written by plain system calls."},
 	{"zurau.scrub.bytes.per.second", Long, "8388608", atLeast(0), Low, ReadOnly, Ours, "",
-		"Bytes of records in a second that are read in the background, past the page cache, in each log directory, and held against their checksums: those of their batches, and " +
-			"those beside the segments, which cover offsets and leader epochs, too. A log with records that are not what they were goes offline, and says where. 0: none."},
+		"Bytes of records in a second that are read in the background in each log directory, and held against their checksums, those beside the segments too. " +
+			"A log with records that are not what they were goes offline, and says where. 0: none."},
 	{"zurau.scrub.interval.ms", Long, "604800000", atLeast(1), Low, ReadOnly, Ours, "",
 		"Time from the beginning of one such pass over all records to that of the next."},
 	{"zurau.stage.bytes", Long, "67108864", atLeast(0), Low, ReadOnly, Ours, "",
