@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -174,7 +175,8 @@ func (b *backup) remove(dir string) error {
 
 // finish has an engine recover the folder and stop in order: what it leaves is consistent by the rules of every start.
 func (b *backup) finish(dir string) error {
-	e, err := Open(Options{Dir: dir, FS: b.fs, SyncMethod: SyncFdatasync, StageBytes: -1, CheckpointInterval: -1, RetentionInterval: -1})
+	e, err := Open(Options{Dir: dir, FS: b.fs, SyncMethod: SyncFdatasync, StageBytes: -1, CheckpointInterval: -1, RetentionInterval: -1,
+		ProducerIDExpiration: math.MaxInt64}) // who opens the backup says which producers are too old
 	if err != nil {
 		return err
 	}

@@ -51,9 +51,13 @@ func (e *Engine) Checkpoint() error {
 			l.noteDirty()
 			return fmt.Errorf("checkpoint of %s: %w", l.name, err)
 		}
+		e.known.fresh.add(l)
 		return nil
 	})
-	return errors.Join(err, e.writeCheckpoints())
+	if err = errors.Join(err, e.writeCheckpoints()); err != nil {
+		return err
+	}
+	return e.remember()
 }
 
 // checkpointSoon moves the recovery point of one log that a flusher has flushed.
@@ -162,8 +166,9 @@ func (l *Log) startsSegment(offset int64) bool {
 	return false
 }
 
-// writeEpochs writes the history of leader epochs where it has changed. A writer that rolls and a checkpoint may both be
-// at it: neither returns before what it answers for is in the file.
+// writeEpochs writes the history of leader epochs where it has changed. The flush of the folder that comes with it is of use to more:
+// at the first roll it makes the name of the first segment durable before there is a second one. A writer that rolls and a checkpoint
+// may both be at it: neither returns before what it answers for is in the file.
 func (l *Log) writeEpochs() error {
 	l.w.files.Lock()
 	defer l.w.files.Unlock()

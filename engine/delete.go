@@ -158,9 +158,10 @@ func (l *Log) writePartitionMetadata() error {
 	if l.id == [16]byte{} || l.w.named.Load() == 0 || l.w.identified.Load() {
 		return nil
 	}
-	if err := checkpoint.WriteTopicID(l.e.fs, l.dir, l.id); err != nil {
+	if err := checkpoint.PutTopicID(l.e.fs, l.dir, l.id); err != nil {
 		return err
 	}
+	l.w.named.Add(1)
 	l.w.identified.Store(true)
 	return nil
 }

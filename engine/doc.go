@@ -84,6 +84,7 @@
 //	zurau-recovery-checkpoint                   ours: modes, and what the time indexes may have lost (points.go)
 //	zurau-scrub                                 ours: how far the scrub is, and what it found
 //	zurau-stage                                 ours: async appends that no segment has yet
+//	zurau-logs                                  ours: what logs at rest hold, for starts that need not look (known.go)
 //	<topic>-<partition>/                        a log
 //	    <base offset>.log                       record batches: engine/record
 //	    <base offset>.index, .timeindex,        engine/index
@@ -112,6 +113,11 @@
 //     one was flushed before the good one was written.
 //
 // Such a log is offline, as it is, and Recovery.Offline counts it. The others open.
+//
+// Logs that are as they were when they came to rest are not even looked into (Recovery.Known): after an orderly stop all of
+// them, after a kill those that had not been written since a checkpoint or two. Whether they are is told by the stamps (inode, time of
+// change) of the folder and of the newest files. The segments before the last one are looked at by who first reads them: one that is
+// shorter than it was is not served, and named as segment-lost.
 //
 // Every state that a start may find is a row of a table: States, and RECOVERY.md as a page. Recovery.States counts the rows
 // that were met, log lines have them as "state", and StateOf names the row of an offline log's error.

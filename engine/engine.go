@@ -69,8 +69,10 @@ type Engine struct {
 		points map[Name]point // recovery points on disk
 		starts map[Name]int64 // log start offsets on disk
 	}
-	removals  removals
-	deletions atomic.Int64 // so far, for names
+	known       known
+	folderNames folderNames
+	removals    removals
+	deletions   atomic.Int64 // so far, for names
 }
 
 // Open takes the directory and opens the logs in it: those that an orderly stop left as they are, others after a
@@ -279,6 +281,7 @@ func (e *Engine) Close() error {
 	if err == nil {
 		err = e.markClean()
 	}
+	err = errors.Join(err, e.closeKnown())
 	e.removals.finish(e)
 	e.recent.dropAll(e)
 	e.buffers.trim()
@@ -313,5 +316,8 @@ func (e *Engine) markClean() error {
 			return nil
 		}
 	}
-	return checkpoint.WriteCleanShutdown(e.fs, e.opt.Dir, -1)
+	if err := checkpoint.WriteCleanShutdown(e.fs, e.opt.Dir, -1); err != nil {
+		return err
+	}
+	return e.rememberAll()
 }

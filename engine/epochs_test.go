@@ -92,8 +92,8 @@ func TestAnEpochWithoutRecordsIsInNoFile(t *testing.T) {
 	if got := inFile(); len(got) != 1 {
 		t.Fatalf("epochs %v are in the file, and nothing was appended in the last one", got)
 	}
-	if n := disk.Counts().Renames - before; n != 1 {
-		t.Errorf("%d files were replaced, and the mark of an orderly stop is all there is to say", n)
+	if n := disk.Counts().Renames - before; n != 2 {
+		t.Errorf("%d files were replaced, and the mark of an orderly stop and the list of known logs are all there is to say", n)
 	}
 	l.AssignEpoch(8)
 	appendIn(t, l, 8)

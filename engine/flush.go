@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -113,12 +115,41 @@ func (l *Log) syncNamesLocked() error {
 		return fmt.Errorf("flush the names in %s: %w", l.dir, err)
 	}
 	if l.w.folder.Load() {
-		if err := l.e.fs.SyncDir(l.e.opt.Dir); err != nil {
+		if err := l.e.syncFolders(); err != nil {
 			return fmt.Errorf("flush the names in %s: %w", l.e.opt.Dir, err)
 		}
 		l.w.folder.Store(false)
 	}
 	l.w.synced.Store(named)
+	return nil
+}
+
+// A folderNames counts the folders that were made in the directory. Thousands of new logs that are flushed at a time share the
+// flushes of their names.
+type folderNames struct {
+	made   atomic.Int64
+	mu     sync.Mutex
+	synced int64 // how many of them are durable; under mu
+}
+
+// syncFolders makes the names of folders that were made before the call durable.
+func (e *Engine) syncFolders() error {
+	f := &e.folderNames
+	made := f.made.Load()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.synced >= made {
+		return nil // by somebody who came to it after the call
+	}
+	if err := e.failed(); err != nil {
+		return offline(err) // perhaps by the flush that should have done it: see onceFlushing
+	}
+	made = f.made.Load()
+	if err := e.fs.SyncDir(e.opt.Dir); err != nil {
+		e.fail(err)
+		return err
+	}
+	f.synced = made
 	return nil
 }
 

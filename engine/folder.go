@@ -12,6 +12,7 @@ func (l *Log) makeFolder() error {
 		return err
 	}
 	l.w.made.Store(true)
+	l.e.folderNames.made.Add(1)
 	l.w.folder.Store(true)
 	l.w.named.Add(1)
 	return nil

@@ -115,6 +115,8 @@ func (l *Log) readAgain(s *segment.Segment, err error) error {
 	switch {
 	case errors.Is(err, index.ErrCorrupt):
 		return l.repairIndex(s, err)
+	case errors.Is(err, segment.ErrChanged):
+		return l.lost(s, err)
 	case !errors.Is(err, os.ErrClosed):
 		return err
 	case l.w.closed.Load() == nil:

@@ -19,6 +19,7 @@ import (
 type Recovery struct {
 	Clean    bool          // the stop before was orderly: nothing was scanned
 	Logs     int           // opened
+	Known    int           // of them those whose folders need not be looked into
 	Scanned  int64         // bytes of batches that were checked, all beyond recovery points
 	Redone   int64         // bytes of batches that were acknowledged and not in their files when the process was killed
 	Cut      int64         // bytes behind the last good batch that were taken off and kept in side files
@@ -37,6 +38,7 @@ func (e *Engine) recover() error {
 	if err != nil {
 		return err
 	}
+	e.readKnown(clean)
 	if clean { // nothing in the stage is wanted, and what comes next makes that durable
 		if err := e.removeStage(); err != nil {
 			return err
@@ -76,10 +78,13 @@ func (e *Engine) recover() error {
 			return err
 		}
 	}
+	if err := e.openKnown(); err != nil {
+		return err
+	}
 	e.recovered.Logs = len(names)
 	e.recovered.Duration = time.Since(began)
 	if !clean && len(names) > 0 {
-		e.log.Info("recovered after an unclean stop", "dir", e.opt.Dir, "logs", len(names), "scanned", e.recovered.Scanned,
+		e.log.Info("recovered after an unclean stop", "dir", e.opt.Dir, "logs", len(names), "known", e.recovered.Known, "scanned", e.recovered.Scanned,
 			"redone", e.recovered.Redone, "cut", e.recovered.Cut, "offline", e.recovered.Offline, "took", e.recovered.Duration)
 	}
 	return nil
@@ -195,6 +200,7 @@ func (e *Engine) openLogs(names []Name, clean bool) error {
 					e.recovered.Cut += done.Cut
 					e.recovered.Redone += done.Redone
 					e.recovered.Offline += done.Offline
+					e.recovered.Known += done.Known
 					for s, n := range done.States {
 						e.recovered.add(s, n)
 					}

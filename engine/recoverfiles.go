@@ -56,6 +56,7 @@ func (r *recovering) list() error {
 	}
 	sort.Slice(r.files, func(i, j int) bool { return r.files[i] < r.files[j] })
 	sort.Slice(r.snaps, func(i, j int) bool { return r.snaps[i] < r.snaps[j] })
+	r.torn = len(torn) > 0
 	return r.removeOldTorn(torn)
 }
 

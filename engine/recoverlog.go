@@ -65,6 +65,7 @@ type recovering struct {
 	snaps   []int64  // offsets of producer snapshots
 	indexes []string // file names of indexes of all kinds, and of guards
 	txns    []int64  // base offsets of transaction indexes
+	torn    bool     // there is a file that an earlier start took off the log
 	marked  bool     // a control batch was scanned
 	next    int64    // offset after the last good record so far
 	from    int64    // offset at which the scan began; next where nothing was scanned
@@ -88,10 +89,18 @@ func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
 	if !ok {
 		p = pointAt(0)
 	}
-	r := &recovering{Log: l, clean: clean, unknown: !ok, point: p, sizes: map[int64]int64{}}
+	r := &recovering{Log: l, clean: clean, unknown: !ok, point: p}
+	if l.resume(p, ok) {
+		r.done.Known = 1
+		return l, r.done, nil
+	}
+	r.sizes = map[int64]int64{}
 	r.staged = r.stagedFor()
 	err := r.open()
 	kept, suffix := r.unplaced(), stagedSuffix
+	if err == nil && !clean {
+		l.noteDirty() // the first checkpoint makes names durable, and then the log is at rest
+	}
 	if err != nil {
 		kept = slices.DeleteFunc(slices.Clone(r.staged), func(run stagedRun) bool { return run.kept != "" }) // those stay as they are
 		if final(err) {
@@ -108,6 +117,7 @@ func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
 		l.corrupt.Store(&err)
 		r.done.Offline = 1
 	}
+	r.keepUnknown()
 	failed := r.keepStaged(kept, suffix)
 	if err == nil && failed == nil {
 		failed = r.dropKept()

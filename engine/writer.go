@@ -29,6 +29,7 @@ type writing struct {
 	unanswered  atomic.Int64          // appends that wait for a writer
 	armed       atomic.Bool           // the timer of flush.ms runs
 	flushQueued atomic.Bool           // a flusher has the log in its queue
+	unknown     atomic.Bool           // the next start has to look at the folder, whatever happens to it
 	dirty       atomic.Bool           // the next checkpoint knows that the log was written
 
 	listed atomic.Bool // in Engine.open

@@ -52,15 +52,23 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 // ones. It writes name.tmp, flushes it, renames it and flushes the directory. An error leaves the old file in place,
 // unless it is the directory's flush that failed: then either may be there after a crash.
 func Replace(fsys fs.FS, name string, content []byte) error {
+	if err := put(fsys, name, content); err != nil {
+		return err
+	}
+	if err := fsys.SyncDir(filepath.Dir(name)); err != nil {
+		return fmt.Errorf("flush directory of checkpoint %s: %w", name, err)
+	}
+	return nil
+}
+
+// put is Replace without the flush of the directory, which is the caller's: before that a crash may leave either content.
+func put(fsys fs.FS, name string, content []byte) error {
 	tmp := name + ".tmp"
 	if err := write(fsys, tmp, content); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	if err := fsys.Rename(tmp, name); err != nil {
 		return fmt.Errorf("replace checkpoint: %w", err)
-	}
-	if err := fsys.SyncDir(filepath.Dir(name)); err != nil {
-		return fmt.Errorf("flush directory of checkpoint %s: %w", name, err)
 	}
 	return nil
 }

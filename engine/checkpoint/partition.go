@@ -26,6 +26,11 @@ func WriteTopicID(fsys fs.FS, dir string, id ID) error {
 	return Replace(fsys, filepath.Join(dir, PartitionMetadataName), formatTopicID(id))
 }
 
+// PutTopicID is WriteTopicID for a caller that flushes the folder itself.
+func PutTopicID(fsys fs.FS, dir string, id ID) error {
+	return put(fsys, filepath.Join(dir, PartitionMetadataName), formatTopicID(id))
+}
+
 func formatTopicID(id ID) []byte {
 	return []byte("version: 0\ntopic_id: " + FormatID(id))
 }

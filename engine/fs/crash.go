@@ -65,6 +65,7 @@ type Crash struct {
 		faults  Faults
 		hook    Hook
 		changes int
+		numbers uint64 // of inodes, so far
 		halted  error
 		boot    string
 		space   int64 // capacity in blocks

@@ -25,7 +25,7 @@ func (c *Crash) Clone(p Policy) *Crash {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clone := NewCrash(c.mu.rng.Uint64())
-	clone.mu.space = c.mu.space
+	clone.mu.space, clone.mu.numbers = c.mu.space, c.mu.numbers
 	if p == KeepAll {
 		clone.mu.boot = c.mu.boot
 	}
@@ -99,10 +99,11 @@ func (k *powerCut) node(old *node) *node {
 		}
 		return n
 	}
-	n := &node{dir: old.dir}
+	n := &node{dir: old.dir, number: old.number, changed: old.changed}
 	k.made[old] = n
 	if !old.dir {
 		d := newInode(old.data.name)
+		d.changed = old.data.changed
 		if d.live, d.size = k.content(old.data); old.data.shared != nil {
 			d.live, d.size = old.data.shared.content(k)
 		}

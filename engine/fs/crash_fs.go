@@ -48,7 +48,7 @@ func (c *Crash) openNode(name string, flag int) (*node, error) {
 	case n != nil && n.dir:
 		return nil, unix.EISDIR
 	case n == nil:
-		n = &node{data: newInode(name)}
+		n = &node{data: newInode(name), number: c.number()}
 		c.change(n, place{}, at)
 	}
 	return n, nil
@@ -74,7 +74,9 @@ func (c *Crash) MkdirAll(dir string) error {
 			return &os.PathError{Op: "mkdir", Path: dir, Err: err}
 		}
 		if n == nil {
-			c.change(newDir(), place{}, at)
+			made := newDir()
+			made.number = c.number()
+			c.change(made, place{}, at)
 		}
 	}
 	return nil
@@ -252,16 +254,24 @@ func (c *Crash) Free(dir string) (int64, error) {
 
 // fileInfo is os.FileInfo of a node at one moment.
 type fileInfo struct {
-	name string
-	size int64
-	mode os.FileMode
+	name    string
+	size    int64
+	mode    os.FileMode
+	file    uint64
+	changed int64
 }
 
 func describe(name string, n *node) fileInfo {
 	if n.dir {
-		return fileInfo{name, 0, os.ModeDir | 0o755}
+		return fileInfo{name, 0, os.ModeDir | 0o755, n.number, n.changed}
 	}
-	return fileInfo{name, n.data.size, 0o644}
+	return fileInfo{name, n.data.size, 0o644, n.number, n.changed + n.data.changed}
+}
+
+// number returns an inode number that no file has or had.
+func (c *Crash) number() uint64 {
+	c.mu.numbers++
+	return c.mu.numbers
 }
 
 func (i fileInfo) Name() string       { return i.name }

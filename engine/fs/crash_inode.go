@@ -100,6 +100,7 @@ type inode struct {
 	unlinked bool
 	late     error        // of the last write-back that failed
 	lateNo   int          // how many have
+	changed  int64        // how often the content or the size has
 	shared   *crashShared // the newest mapping, which has the content
 }
 
@@ -134,6 +135,7 @@ func compose(live pages, size int64, p []byte, at int64) *update {
 
 // execute makes the update visible and leaves it pending. It returns by how many blocks the file grew.
 func (d *inode) execute(u *update) (grown int64) {
+	d.changed++
 	before := len(d.live)
 	for _, im := range u.images {
 		d.live[im.block] = im.bytes

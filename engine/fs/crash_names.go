@@ -14,6 +14,8 @@ type node struct {
 	live    map[string]*node // a directory's entries as the running process sees them
 	settled map[string]*node // those on stable storage
 	data    *inode           // a file's content
+	number  uint64
+	changed int64 // how often names of it or in it have changed
 }
 
 func newDir() *node {
@@ -64,6 +66,12 @@ func (ch *nameChange) follows(earlier *nameChange) bool {
 func (c *Crash) change(n *node, from, to place) {
 	ch := &nameChange{n: n, from: from, to: to}
 	ch.apply(live)
+	n.changed++
+	for _, at := range [...]place{from, to} {
+		if at.dir != nil {
+			at.dir.changed++
+		}
+	}
 	c.mu.names = append(c.mu.names, ch)
 }
 

@@ -61,6 +61,7 @@ type Segment struct {
 		readers     int
 		used        bool // read was, since Shared looked
 		removed     bool
+		unseen      bool // made from what was Kept, and the file was not opened since
 	}
 }
 
@@ -278,7 +279,7 @@ func (s *Segment) acquire() (f fs.File, opened bool, err error) {
 		if s.files.removed {
 			return nil, false, fmt.Errorf("open %s: %w", s.Path(), os.ErrClosed)
 		}
-		f, err := s.fsys.Open(s.Path(), os.O_RDONLY)
+		f, err := s.look()
 		if err != nil {
 			return nil, false, err
 		}
