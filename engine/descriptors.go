@@ -106,10 +106,12 @@ type patient struct {
 	e *Engine
 }
 
-// patience is how long a writer waits between two tries, and how often it says so.
+// patience is how long a writer waits between two tries, and how often it says so; patienceEnd is how long a stop does, which has only
+// what the others of its logs give back.
 const (
 	patience      = 20 * time.Millisecond
 	patienceWords = 10 * time.Second
+	patienceEnd   = 2 * time.Second
 )
 
 func (p patient) Open(name string, flag int) (f fs.File, err error) {
@@ -131,13 +133,25 @@ func (p patient) SyncDir(dir string) (err error) {
 	return err
 }
 
-// wait calls open until it fails for another reason than that there is no descriptor, or the engine is over.
+// wait calls open until it does not fail, or fails for another reason than that there is no descriptor, or the directory has failed, or
+// a stop has been patient for long enough.
 func (p patient) wait(open func() error) {
-	var said time.Time
+	var said, ends time.Time
 	for {
 		err := open()
-		if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) || p.e.closed.Load() || p.e.failed() != nil {
+		if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) || p.e.failed() != nil {
 			return
+		}
+		if p.e.closed.Load() {
+			if ends.IsZero() {
+				ends = time.Now().Add(patienceEnd)
+			}
+			if time.Now().After(ends) {
+				return
+			}
+			p.e.shared.CloseIdle()
+			time.Sleep(patience)
+			continue
 		}
 		if time.Since(said) > patienceWords {
 			said = time.Now()

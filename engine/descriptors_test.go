@@ -172,3 +172,46 @@ func TestDescriptorsAreClosedWhileFlushersWaitForWriters(t *testing.T) {
 		b.whole(l, 0, 1)
 	}
 }
+
+func TestAStopOfManyLogsDoesWithTheDescriptorsThatThereAre(t *testing.T) {
+	b := newBench(t)
+	var logs []*Log
+	for i := range 60 {
+		l, err := b.e.Create(Name{"t", int32(i)}, [16]byte{1}, Config{})
+		must(t, err)
+		logs = append(logs, l)
+	}
+	var open atomic.Int64
+	bound := int64(1 << 20)
+	b.disk.SetHook(func(op fs.Op, _ string, _ int) error {
+		switch {
+		case op == fs.OpClose:
+			open.Add(-1)
+		case op == fs.OpSyncDir && open.Load() >= bound:
+			return unix.EMFILE
+		case op == fs.OpOpen:
+			if open.Add(1) > bound {
+				open.Add(-1)
+				return unix.EMFILE
+			}
+		}
+		return nil
+	})
+	for _, l := range logs {
+		b.fill(l, 2)
+		l.mu.Lock()
+		l.awaitWritten(2)
+		l.mu.Unlock()
+	}
+	bound = open.Load() + 40 // and settling takes more than one for each log
+	must(t, b.e.Close())
+	b.disk.SetHook(nil)
+	b.open()
+	if !b.e.Recovery().Clean {
+		t.Error("the stop was not in order")
+	}
+	for _, l := range logs {
+		again, _ := b.e.Log(l.name)
+		b.whole(again, 0, 2)
+	}
+}

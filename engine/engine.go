@@ -276,8 +276,8 @@ func (e *Engine) Close() error {
 	e.sync.close()
 	e.flushers.close()
 	e.evictors.close()
+	e.shared.CloseIdle() // what follows needs some descriptors
 	err := e.settleAll()
-	err = errors.Join(err, e.each(e.Logs(), func(l *Log) error { return l.closeFiles(ErrClosed) }))
 	if err == nil {
 		err = e.markClean()
 	}
@@ -288,20 +288,24 @@ func (e *Engine) Close() error {
 	return errors.Join(err, e.closeStage(err == nil), e.lock.Close())
 }
 
-// settleAll brings everything to stable storage that the next start would have to look for.
+// settleAll brings everything to stable storage that the next start would have to look for, and closes the files: each log's when it is
+// settled, since settling all of them first would take descriptors for all.
 func (e *Engine) settleAll() error {
-	if err := e.failed(); err != nil {
-		return offline(err)
-	}
-	return e.each(e.Logs(), func(l *Log) error {
-		if l.corrupt.Load() != nil || l.w.gone.Load() {
-			return nil
+	failed := e.Err()
+	err := e.each(e.Logs(), func(l *Log) error {
+		var err error
+		if failed == nil && l.corrupt.Load() == nil && !l.w.gone.Load() {
+			err = l.settle()
 		}
-		if err := l.settle(); err != nil && !errors.Is(err, ErrDeleted) {
+		if errors.Is(err, ErrDeleted) {
+			err = nil
+		}
+		if err = errors.Join(err, l.closeFiles(ErrClosed)); err != nil {
 			return fmt.Errorf("close %s: %w", l.name, err)
 		}
 		return nil
 	})
+	return errors.Join(failed, err)
 }
 
 // markClean says that the next start need not look at the logs. It comes after everything, the last cut and the last index
