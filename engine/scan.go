@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/guard"
@@ -25,6 +26,7 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 	}
 	defer s.Release()
 	size, interval := r.sizes[s.Base], r.config.Load().IndexInterval
+	cached := cachedPieces(f, size) // before anything of it is read
 	from, err := r.begin(s, f, size, interval)
 	if err != nil {
 		return err
@@ -74,7 +76,7 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 		r.meet(EndBelowPoint, "file", s.Path(), "end", r.next, "recovery point", r.point.offset)
 	}
 	s.Extend(end)
-	if err := r.rewrite(s, from, end); err != nil {
+	if err := r.rewrite(s, cached, from, end); err != nil {
 		return err
 	}
 	if end, err = r.redo(s, end); err != nil {
@@ -271,23 +273,40 @@ func (r *recovering) wholeBatch(f fs.File, header record.Batch, at, size int64) 
 	return b.Check() == nil, nil
 }
 
-// rewrite writes what was found beyond the recovery point once more, the same bytes in their place. A flush of the process
-// before may have failed: then the kernel has these bytes in its page cache, takes them for clean, and calls every later flush
-// a success that a power cut would belie.
-func (r *recovering) rewrite(s *segment.Segment, from, end int64) error {
+// cachePiece is how finely a start asks what the page cache has of a segment.
+const cachePiece = 1 << 20
+
+// cachedPieces says of each piece of a file whether the page cache has any of it.
+func cachedPieces(f fs.File, size int64) []bool {
+	cached := make([]bool, (size+cachePiece-1)/cachePiece)
+	asked, _ := f.(fs.Cacher)
+	for i := range cached {
+		cached[i] = asked == nil || asked.Cached(int64(i)*cachePiece, cachePiece)
+	}
+	return cached
+}
+
+// rewrite writes what was found beyond the recovery point once more, the same bytes in their place, where the page cache had it before
+// this start. A flush of the process before may have failed: then the kernel has these bytes in its page cache, takes them for
+// clean, and calls every later flush a success that a power cut would belie. What was not there came from the disk, which has it.
+func (r *recovering) rewrite(s *segment.Segment, cached []bool, from, end int64) error {
 	f, err := s.Writer(0)
 	if err != nil {
 		return err
 	}
-	buf := make([]byte, min(end-from, 1<<20))
-	for at := from; at < end; at += int64(len(buf)) {
-		buf = buf[:min(int64(len(buf)), end-at)]
-		if err := segment.ReadFull(f, buf, at); err != nil {
-			return fmt.Errorf("read %s: %w", s.Path(), err)
+	var buf []byte
+	for at := from; at < end; {
+		n := min(cachePiece-at%cachePiece, end-at)
+		if i := at / cachePiece; i >= int64(len(cached)) || cached[i] {
+			buf = slices.Grow(buf[:0], int(n))[:n]
+			if err := segment.ReadFull(f, buf, at); err != nil {
+				return fmt.Errorf("read %s: %w", s.Path(), err)
+			}
+			if err := f.Write(buf, at, false); err != nil {
+				return err
+			}
 		}
-		if err := f.Write(buf, at, false); err != nil {
-			return err
-		}
+		at += n
 	}
 	return nil
 }

@@ -83,6 +83,12 @@ type NoWaiter interface {
 	ReadNoWait(p []byte, at int64) error
 }
 
+// Cacher is a File of which the kernel tells what it has in its page cache. Not every File is one.
+type Cacher interface {
+	// Cached reports whether any of n bytes from position at is in the page cache, or may be: where it is not known it is true.
+	Cached(at, n int64) bool
+}
+
 // Mapping is a read-only memory mapping of a file.
 type Mapping interface {
 	// Bytes is valid until Close. Reading beyond a file that was cut meanwhile is a fault: see engine/index.

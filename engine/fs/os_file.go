@@ -230,3 +230,14 @@ func (f *file) Advise(random bool) error {
 	}
 	return f.fail("fadvise", unix.Fadvise(f.fd, 0, 0, advice))
 }
+
+// Cached asks cachestat(2), which there is since Linux 6.5.
+func (f *file) Cached(at, n int64) bool {
+	if n <= 0 || f.enter() != nil {
+		return true
+	}
+	defer f.leave()
+	var st unix.Cachestat_t
+	err := unix.Cachestat(uint(f.fd), &unix.CachestatRange{Off: uint64(at), Len: uint64(n)}, &st, 0)
+	return err != nil || st.Cache > 0
+}

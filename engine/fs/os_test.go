@@ -131,3 +131,26 @@ func TestCloseLetsReadersFinishAndRefusesLateOnes(t *testing.T) {
 		must(t, g.Close())
 	}
 }
+
+func TestThePageCacheIsAsked(t *testing.T) {
+	f := create(t, OS(), filepath.Join(t.TempDir(), "f"))
+	must(t, f.Write(make([]byte, 64<<10), 0, false))
+	if !f.(Cacher).Cached(0, 64<<10) {
+		t.Error("what was just written is not in the page cache")
+	}
+	must(t, f.Datasync())
+	if err := unix.Fadvise(f.Fd(), 0, 0, unix.FADV_DONTNEED); err != nil {
+		t.Skip(err)
+	}
+	var st unix.Cachestat_t
+	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{Len: 64 << 10}, &st, 0); err != nil || st.Cache > 0 {
+		t.Skip("nothing can be told of the page cache here, or it keeps what it has: ", err)
+	}
+	if f.(Cacher).Cached(0, 64<<10) {
+		t.Error("what the page cache has given up is said to be in it")
+	}
+	must(t, f.Close())
+	if !f.(Cacher).Cached(0, 1) {
+		t.Error("of a closed file something is known")
+	}
+}
