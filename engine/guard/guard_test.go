@@ -280,3 +280,22 @@ func BenchmarkNote(b *testing.B) {
 		t.Note(0, at, head, 1000)
 	}
 }
+
+// As in a log that was compacted: the batches that had the offsets from the segment's base on are gone.
+func TestTheFirstPieceBeginsWithTheOffsetThatIsThere(t *testing.T) {
+	var tally Tally
+	b := header(500, 300)
+	tally.Note(0, 0, b, 300)
+	took := tally.Take()
+	if len(took) != 1 || took[0].First != 500 || took[0].Start != 0 || took[0].End != 300 {
+		t.Fatalf("%+v", took)
+	}
+	tally.Cut(0, 0)
+	tally.Note(0, 0, header(7, 100), 100)
+	if took = tally.Take(); len(took) != 1 || took[0].First != 7 {
+		t.Errorf("after a cut: %+v", took)
+	}
+	if err := NewCheck(Guard{Pieces: []Piece{took[0].Piece}}).Note(0, header(7, 100), 100); err != nil {
+		t.Error(err)
+	}
+}

@@ -19,7 +19,7 @@ type Of struct {
 // Note takes in a batch, of size bytes, at a position of the segment with that base offset. Where it does not lie behind the one
 // before it a new piece begins.
 func (t *Tally) Note(base, position int64, b []byte, size int) {
-	if position != t.now.End || base != t.base || position-t.now.Start >= PieceBytes {
+	if t.now.Batches == 0 || position != t.now.End || base != t.base || position-t.now.Start >= PieceBytes {
 		t.next()
 		t.base, t.taken = base, position
 		t.now = Piece{Start: position, End: position, First: offsetOf(b)}

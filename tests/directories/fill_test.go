@@ -167,12 +167,12 @@ func (r reader) commit(group, member string, epoch int32, offset int64, metadata
 // untilDone asks again for as long as the answer says that it may help.
 func (r reader) untilDone(what string, ask func() int16) {
 	r.t.Helper()
-	for {
+	for until := time.Now().Add(2 * time.Minute); ; {
 		err := kerr.ErrorForCode(ask())
 		if err == nil {
 			return
 		}
-		if !kerr.IsRetriable(err) || r.ctx.Err() != nil {
+		if !kerr.IsRetriable(err) || r.ctx.Err() != nil || time.Now().After(until) {
 			r.t.Fatalf("%s: %v", what, err)
 		}
 	}
