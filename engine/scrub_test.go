@@ -157,6 +157,32 @@ func TestAScrubBesideARollWritesNoSlotTwice(t *testing.T) {
 	}
 }
 
+// The guard was read, and then a checkpoint came before the segment was: what the pass takes for unguarded is guarded since.
+func TestACheckpointUnderAScrubIsNotGuardedTwice(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", small())
+	b.fill(l, 40)
+	must(t, l.Flush())
+	came := false
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op == fs.OpRead && name == firstLog && !came {
+			came = true
+			must(t, b.e.Checkpoint())
+		}
+		return nil
+	})
+	if s := b.scrubbed(); s != "" || !came {
+		t.Errorf("%q, %t", s, came)
+	}
+	b.disk.SetHook(nil)
+	must(t, guarded(b.disk, l, true))
+	for _, s := range *l.view.Load() {
+		if g, err := guard.Read(b.disk, l.dir, s.Base); err != nil || g.Bad > 0 {
+			t.Errorf("segment %d: %+v, %v", s.Base, g, err)
+		}
+	}
+}
+
 func TestAFileThatCannotBeReadIsAFinding(t *testing.T) {
 	b := newBench(t)
 	l := b.create("t", small())

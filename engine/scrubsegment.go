@@ -303,14 +303,25 @@ func (e *Engine) guardSealed(l *Log, s *segment.Segment, pieces []guard.Of, cuts
 	if !sealed || pending || l.cuts.Load() != cuts || l.w.gone.Load() || !slices.Contains(*l.view.Load(), s) || l.Err() != nil {
 		return nil
 	}
-	own := make([]guard.Piece, len(pieces))
-	for i := range pieces {
-		own[i] = pieces[i].Piece
+	own, err := unguarded(e.fs, l.dir, s.Base, pieces)
+	if err != nil || len(own) == 0 {
+		return nil // the next pass sees to it
 	}
-	_, err := guard.Write(e.fs, l.dir, s.Base, -1, own)
+	_, err = guard.Write(e.fs, l.dir, s.Base, -1, own)
 	if err != nil && !final(err) {
 		e.log.Warn("batches are left without a guard", "partition", l.name, "segment", s.Base, "error", err)
 		err = nil
 	}
 	return e.failIfFinal(err)
+}
+
+// unguarded returns those of the pieces that still have no guard: a checkpoint may have written some since the segment was read.
+func unguarded(fsys fs.FS, dir string, base int64, pieces []guard.Of) (own []guard.Piece, err error) {
+	g, err := guard.Read(fsys, dir, base)
+	for _, of := range pieces {
+		if !slices.ContainsFunc(g.Pieces, func(p guard.Piece) bool { return p.Start < of.End && of.Start < p.End }) {
+			own = append(own, of.Piece)
+		}
+	}
+	return own, err
 }
