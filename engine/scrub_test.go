@@ -183,6 +183,19 @@ func TestACheckpointUnderAScrubIsNotGuardedTwice(t *testing.T) {
 	}
 }
 
+// A start that knows a log does not look at its sealed segments. One that is gone is the scrub's to find.
+func TestASealedSegmentThatIsGoneIsAFinding(t *testing.T) {
+	b := newBench(t)
+	many, _ := b.two()
+	second := (*many.view.Load())[1]
+	must(t, b.e.Checkpoint())
+	overwrite(t, b.disk, second.Path(), nil)
+	must(t, b.e.Scrub(context.Background(), 0))
+	if s := StateOf(many.Err()); s != SegmentLost {
+		t.Errorf("%q", s)
+	}
+}
+
 func TestAFileThatCannotBeReadIsAFinding(t *testing.T) {
 	b := newBench(t)
 	l := b.create("t", small())

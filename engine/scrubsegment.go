@@ -148,6 +148,9 @@ func (e *Engine) checkSegment(l *Log, s *segment.Segment, pace *pacer) (*finding
 		chunk = scrubActive
 	}
 	r, err := e.openScrub(s.Path(), pace, chunk)
+	if errors.Is(err, os.ErrNotExist) && !s.Removed() { // a start that knew the log has not looked
+		return &finding{name: l.name, base: s.Base, state: SegmentLost, next: s.Base}, nil, nil
+	}
 	if err != nil {
 		return nil, nil, e.scrubCannot(s, err)
 	}
