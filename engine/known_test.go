@@ -195,6 +195,26 @@ func TestASealedSegmentThatLostItsEndIsNotServed(t *testing.T) {
 	}
 }
 
+// What was found is found again by the next start, an orderly stop or not: the entry of before is not believed any more.
+func TestALogThatLostSomethingIsLookedAtAfterAKillToo(t *testing.T) {
+	b := newBench(t)
+	many, _ := b.two()
+	second := (*many.view.Load())[1]
+	b.stop()
+	inPlace(t, b.disk, second.Path(), func(f fs.File, size int64) { must(t, f.Truncate(size/2)) })
+	b.open()
+	b.known("before it is read", 2)
+	if _, err := b.log("many").Read(second.Base, 1<<20, true); StateOf(err) != SegmentLost {
+		t.Fatal(err)
+	}
+	must(t, b.e.Checkpoint())
+	b.killed(func(*fs.Crash) {})
+	b.known("after a segment was found short, and a kill", 1)
+	if l, _ := b.e.Log(Name{"many", 0}); l.Err() == nil {
+		t.Error("a log that lacks flushed records is online")
+	}
+}
+
 func TestADamagedListOfKnownLogsIsNotBelieved(t *testing.T) {
 	b := newBench(t)
 	b.two()

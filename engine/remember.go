@@ -91,6 +91,10 @@ func (e *Engine) remember() error {
 		if l.w.dirty.Load() {
 			continue // the checkpoint that takes it next says so again
 		}
+		if l.w.unknown.Load() || l.corrupt.Load() != nil { // what the file has of it may still be what its files' stamps say
+			b = appendFrame(b, logFrame, appendName(nil, l.name))
+			continue
+		}
 		entry, ok := l.entry()
 		switch {
 		case !ok:

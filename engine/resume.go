@@ -182,6 +182,7 @@ func (r *recovering) keepUnknown() {
 // the next start looks at the log.
 func (l *Log) lost(s *segment.Segment, err error) error {
 	if !l.w.unknown.Swap(true) {
+		l.e.known.fresh.add(l)
 		l.e.tell(SegmentLost, "partition", l.name, "file", s.Path(), "error", err)
 	}
 	return offline(&corruption{SegmentLost, err})

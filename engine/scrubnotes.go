@@ -207,5 +207,6 @@ func (l *Log) condemn(err error) {
 		return
 	}
 	l.e.log.Error("a log goes offline", "partition", l.name, "state", StateOf(err), "error", err)
+	l.e.known.fresh.add(l)
 	l.advanced() // who waits for records sees that none will come
 }
