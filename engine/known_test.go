@@ -270,3 +270,36 @@ func FuzzKnownLogs(f *testing.F) {
 		}
 	})
 }
+
+// The index entries of a checkpoint are not flushed: who comes after a kill does it, before the stop that says that all is.
+func TestIndexesThatAKilledProcessWroteAreFlushedByAStop(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		b := newBench(t)
+		b.two()
+		must(t, b.e.Checkpoint())
+		if known {
+			must(t, b.e.Checkpoint())
+		}
+		b.killed(func(disk *fs.Crash) {
+			if !known {
+				must(t, disk.Remove("/data/"+knownName))
+			}
+		})
+		many := b.log("many")
+		segs := *many.view.Load()
+		flushed := map[string]bool{}
+		b.disk.SetHook(func(op fs.Op, of string, _ int) error {
+			if op == fs.OpDatasync {
+				flushed[of] = true
+			}
+			return nil
+		})
+		b.stop()
+		b.disk.SetHook(nil)
+		for _, suffix := range []string{segment.IndexSuffix, segment.TimeSuffix} {
+			if name := segment.Name(many.dir, segs[len(segs)-1].Base, suffix); !flushed[name] {
+				t.Errorf("known %t: %s is not flushed", known, name)
+			}
+		}
+	}
+}

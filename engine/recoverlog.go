@@ -183,6 +183,9 @@ func (r *recovering) load() error {
 		return err
 	}
 	last := segs[len(segs)-1]
+	if !r.clean {
+		last.Found()
+	}
 	r.mu.active, r.mu.created, r.mu.end = last, r.e.opt.Now(), r.next
 	m := &mark{r.next, last, last.Size()}
 	r.high.Store(m)

@@ -137,6 +137,9 @@ func (l *Log) resumeState(k *knownLog, segs []*segment.Segment, start int64) {
 	l.w.identified.Store(true)
 	l.view.Store(&segs)
 	l.mu.active, l.mu.created, l.mu.end = last, l.e.opt.Now(), k.end
+	if !l.e.recovered.Clean {
+		last.Found()
+	}
 	m := &mark{k.end, last, last.Size()}
 	l.high.Store(m)
 	l.written.Store(m)

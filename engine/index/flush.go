@@ -18,6 +18,11 @@ func (t *table) Flush(durable bool) error {
 
 // flush is Flush for a caller that holds disk.
 func (t *table) flush(durable bool) error {
+	if durable && t.found {
+		if err := t.syncFound(); err != nil {
+			return err
+		}
+	}
 	t.mu.Lock()
 	if t.act == nil && t.size >= 0 {
 		t.mu.Unlock()
@@ -77,6 +82,31 @@ func (t *table) sync(a *active) error {
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("close %s: %w", t.name, err)
 	}
+	return nil
+}
+
+// Found says that the file may have entries that a process wrote that was killed, and that nobody has flushed. The next durable Flush,
+// or Seal or Close, does.
+func (t *table) Found() {
+	t.disk.Lock()
+	defer t.disk.Unlock()
+	t.found = true
+}
+
+// syncFound flushes the file as it was found. The caller holds disk.
+func (t *table) syncFound() error {
+	if t.size < 0 {
+		t.found = false
+		return nil
+	}
+	f, err := t.fsys.Open(t.name, os.O_RDWR|os.O_CREATE) // as all writers do: who opens so waits for a descriptor
+	if err != nil {
+		return fmt.Errorf("open index: %w", err)
+	}
+	if err := errors.Join(f.Datasync(), f.Close()); err != nil {
+		return fmt.Errorf("flush %s: %w", t.name, err)
+	}
+	t.found = false
 	return nil
 }
 
@@ -177,9 +207,13 @@ func (t *table) deactivate() (done bool, err error) {
 func (t *table) Close() error {
 	t.disk.Lock()
 	defer t.disk.Unlock()
+	var err error
+	if t.found {
+		err = t.syncFound()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	err := t.unmap()
+	err = errors.Join(err, t.unmap())
 	a := t.act
 	if a == nil {
 		return err

@@ -172,6 +172,28 @@ func TestAFileWithUnflushedWritesIsFlushedBeforeItIsClosed(t *testing.T) {
 	}
 }
 
+// A checkpoint writes entries and does not flush them. After a kill -9 they are in the page cache alone, whoever comes next.
+func TestEntriesOfAKilledProcessAreFlushedByTheNextOne(t *testing.T) {
+	for name, end := range map[string]func(x *Offset) error{
+		"flush": func(x *Offset) error { return x.Flush(true) },
+		"seal":  func(x *Offset) error { return errors.Join(x.Activate(), x.Seal()) },
+		"rest":  func(x *Offset) error { return x.Seal() },
+		"close": func(x *Offset) error { return x.Close() },
+	} {
+		disk := fs.NewCrash(1)
+		x := offsets(t, disk, "x", 0)
+		must(t, x.Append(10, 100))
+		must(t, x.Flush(false))
+		must(t, disk.SyncDir("."))
+		x = offsets(t, disk, "x", 0) // another process
+		x.Found()
+		must(t, end(x))
+		if n := offsets(t, disk.Clone(fs.DropUnflushed), "x", 0).Entries(); n != 1 {
+			t.Errorf("%s: %d entries after a power cut", name, n)
+		}
+	}
+}
+
 func TestAppendsAndLookupsDoNotWaitForAFlush(t *testing.T) {
 	disk := fs.NewCrash(1)
 	x := offsets(t, disk, "x", 0)

@@ -51,8 +51,10 @@ type table struct {
 	used atomic.Bool
 	// last holds the bytes of the last entry.
 	last [12]byte
-	act  *active
-	view *view
+	// found: see Found; under disk, and here because there is room.
+	found bool
+	act   *active
+	view  *view
 }
 
 // active is the state of an index that is written to.

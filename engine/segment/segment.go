@@ -233,6 +233,12 @@ func (s *Segment) FlushIndexes(durable bool) error {
 	return s.times.Flush(durable)
 }
 
+// Found says that the files may hold what a killed process wrote: the indexes are flushed as they are before they rest.
+func (s *Segment) Found() {
+	s.index.Found()
+	s.times.Found()
+}
+
 // SealIndexes adds the last time entry, as Kafka does when a segment stops being the active one, and lets the
 // entries out of memory. The log's lock must be held, and no more Notes follow.
 func (s *Segment) SealIndexes() error {
