@@ -235,6 +235,34 @@ func TestAReadThatFailsOnceIsNoFinding(t *testing.T) {
 	b.disk.SetHook(nil)
 }
 
+// A finding is looked at twice. Where no descriptor is left for the second look there was none.
+func TestAFindingThatCannotBeConfirmedIsNone(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", Config{})
+	b.fill(l, 40)
+	must(t, b.e.Checkpoint())
+	reads, opens := 0, 0
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		switch {
+		case name != firstLog:
+		case op == fs.OpRead:
+			if reads++; reads == 1 {
+				return syscall.EIO
+			}
+		case op == fs.OpOpen:
+			if opens++; opens > 1 {
+				return syscall.EMFILE
+			}
+		}
+		return nil
+	})
+	if s := b.scrubbed(); s != "" || reads == 0 || opens < 2 {
+		t.Errorf("%q, %d reads, %d opens", s, reads, opens)
+	}
+	b.disk.SetHook(nil)
+	b.whole(l, 0, 40)
+}
+
 func TestATruncationUnderAScrubIsNoFinding(t *testing.T) {
 	b := newBench(t)
 	l := b.create("t", Config{})

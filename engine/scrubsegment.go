@@ -288,6 +288,9 @@ func (e *Engine) stillWrong(l *Log, s *segment.Segment, x *finding, cuts int64, 
 	if pace.ctx.Err() != nil {
 		return nil, pace.ctx.Err()
 	}
+	if errors.Is(bad, syscall.EMFILE) || errors.Is(bad, syscall.ENFILE) || errors.Is(bad, syscall.ENOMEM) {
+		return nil, nil // which says nothing of the file: the next pass comes here again
+	}
 	return bad, nil
 }
 
