@@ -221,10 +221,11 @@ func (b *Batcher) add(r record.Record, size int64) Future {
 
 // batchBytes returns where a batch ends: what the log takes may be less than what was asked for.
 func (b *Batcher) batchBytes() int {
-	if most := int(b.rules().MaxBatchBytes); most > 0 {
-		return min(most-most/64, b.o.BatchBytes) // what does not compress grows a little
+	most := int(b.l.config.Load().SegmentBytes)
+	if n := int(b.rules().MaxBatchBytes); n > 0 {
+		most = min(most, n)
 	}
-	return b.o.BatchBytes
+	return min(most-most/64, b.o.BatchBytes) // what does not compress grows a little
 }
 
 // rules returns the rules of the log: Kafka's defaults where its configuration has none.

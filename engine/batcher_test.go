@@ -235,6 +235,22 @@ func TestEveryFutureEndsWhereTheDirectoryFails(t *testing.T) {
 	wantErr(t, "Close", f.Close(), ErrOffline)
 }
 
+func TestABatchIsNoLargerThanASegment(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", Config{SegmentBytes: 1000})
+	f := b.batcher(l, BatcherOptions{Linger: time.Hour})
+	var all []Future
+	for i := range 100 {
+		all = append(all, f.Append(context.Background(), valueOf(0, i)))
+	}
+	must(t, f.Close())
+	for i, one := range all {
+		if offset, err := one.Wait(context.Background()); err != nil || offset != int64(i) {
+			t.Fatalf("record %d has offset %d, %v", i, offset, err)
+		}
+	}
+}
+
 func TestABatcherTakesNoCodecThatDoesNotExist(t *testing.T) {
 	l := newBench(t).create("t", Config{})
 	for _, o := range []BatcherOptions{{Compression: 9}, {Compression: record.Producer}, {Compression: record.Gzip, Level: 77}, {BatchBytes: -1}, {Linger: -1}, {MemoryBytes: -1}} {
