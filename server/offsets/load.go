@@ -46,8 +46,8 @@ func (s *Store) loadPartition(in *incarnation, p int32) {
 	}
 	err := s.groups.Load(p, group.LogRecords(s.batches(in, p)))
 	switch {
-	case s.ended(in):
-		s.groups.Resigned(p) // Load may have made it loading after the topic had been given up
+	case s.ended(in) || s.offline(in, p):
+		s.groups.Resigned(p) // Load may have made it loading after it had been given up, with its topic or its directory
 	case err != nil:
 		s.log.Error("groups and offsets of a partition cannot be served", "topic", Topic, "partition", p, "error", err)
 	}

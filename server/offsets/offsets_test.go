@@ -217,6 +217,22 @@ func TestADamagedPartitionIsNotServedAndOthersAre(t *testing.T) {
 	}
 }
 
+// A load whose turn comes after the directory has failed must not make groups loading that nobody loads any more.
+func TestGroupsOfADirectoryThatFailsBeforeTheirLoadAreNobodys(t *testing.T) {
+	r := run(t, newDisk(t))
+	id := r.create(Topic, 4)
+	r.create("a", 1)
+	equal(t, "commit", r.commit("g", "a", 5, ""), 0)
+	r.stop()
+	r = start(t, r.disk)
+	in := &incarnation{id: id, led: 4}
+	r.store.mu.topic = in
+	r.table.DirectoryFailed(r.dir)
+	r.store.DirectoryFailed()
+	r.store.loadPartition(in, r.store.groups.PartitionFor("g"))
+	equal(t, "fetch", r.fetch("g", "a"), offset{-1, "", kerr.NotCoordinator.Code})
+}
+
 func TestAppendsAreRefusedInKafkasWords(t *testing.T) {
 	r := run(t, newDisk(t))
 	appended := func(partition int32, value int) error {
