@@ -71,16 +71,18 @@ func run(ctx context.Context, dir, listen string) error {
 		Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx }, // so that followers end with it
 	}
-	over := context.AfterFunc(ctx, func() {
+	stopped := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(stopped)
 		wait, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		_ = web.Shutdown(wait) // what is cut off by it was not answered
 	})
-	defer over()
 	fmt.Println("ready", ln.Addr())
 	if err := web.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		fail(err)
 	}
+	<-stopped // Serve does not wait for the requests that are to be answered
 	err = s.close()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
@@ -159,15 +161,16 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	var all []engine.Future // appended together, not one after the other
+	ctx := context.WithoutCancel(r.Context()) // a stop waits for what it has begun
+	var all []engine.Future                   // appended together, not one after the other
 	lines := bufio.NewScanner(r.Body)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
-		all = append(all, t.in.Append(r.Context(), record.Record{Value: lines.Bytes()}))
+		all = append(all, t.in.Append(ctx, record.Record{Value: lines.Bytes()}))
 	}
 	err, last := lines.Err(), int64(-1)
 	for _, f := range all {
-		offset, ferr := f.Wait(r.Context())
+		offset, ferr := f.Wait(ctx)
 		err, last = errors.Join(err, ferr), offset
 	}
 	if err != nil {

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -196,6 +198,37 @@ func TestAFollowerGetsWhatComesUntilItHangsUpOrTheServerStops(t *testing.T) {
 	if took := time.Since(began); took > 9*time.Second {
 		t.Errorf("a follower has held up the stop for %v", took)
 	}
+}
+
+func TestARequestThatTheServerIsAtWhenItStopsIsAnswered(t *testing.T) {
+	p := start(t, t.TempDir())
+	_, err := p.post("t", "a")
+	must(t, err)
+	follower, err := http.Get(p.url + "/t?from=0&follow=1")
+	must(t, err)
+	defer follower.Body.Close()
+	events := json.NewDecoder(follower.Body)
+	body, lines := io.Pipe()
+	answers := make(chan error, 1)
+	go func() {
+		r, err := http.Post(p.url+"/t", "text/plain", body)
+		if err == nil && r.StatusCode != http.StatusOK {
+			err = fmt.Errorf("status %d", r.StatusCode)
+		}
+		answers <- err
+	}()
+	_, err = io.WriteString(lines, "b\n")
+	must(t, err)
+	var e event
+	for e.Value != "b" {
+		must(t, events.Decode(&e))
+	}
+	must(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	for err = nil; err == nil; { // a stop ends followers first
+		err = events.Decode(&e)
+	}
+	_, err = io.WriteString(lines, "c\n")
+	must(t, errors.Join(err, lines.Close(), <-answers, p.cmd.Wait()))
 }
 
 func TestBadRequestsAreRefused(t *testing.T) {
