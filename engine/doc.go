@@ -95,7 +95,7 @@
 //	    other *.deleted                         go after Config.DeleteDelay
 //	    <base offset>.log.torn-<position>       ours: what a recovery took off, for people to look at; nothing reads it
 //	    <base offset>.log.staged-<position>     ours: what the stage had, and the log had no place for
-//	    <base offset>.log.redo-<position>       ours: what the stage had while the log could not be read, for the next start
+//	    <base offset>.log.redo-<position>       ours: what the stage had while the log was offline, for the start that opens it
 //	<topic>-<partition>.<number>-delete/        a deleted log, until Config.DeleteDelay is over
 //
 // At rest these are exactly Kafka's. While a direct writer has a log its last file may go on with zeros.

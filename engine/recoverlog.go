@@ -106,12 +106,13 @@ func (e *Engine) openLog(n Name, clean bool) (*Log, Recovery, error) {
 		if final(err) {
 			return nil, r.done, errors.Join(err, l.closeFiles(ErrClosed))
 		}
+		suffix = redoSuffix
 		if StateOf(err) == "" {
 			state := Unreadable
 			if errors.Is(err, segment.ErrOldMessage) {
 				state = OldMessages
 			}
-			err, suffix = &corruption{state, err}, redoSuffix
+			err = &corruption{state, err}
 		}
 		r.meet(StateOf(err), "error", err)
 		l.corrupt.Store(&err)

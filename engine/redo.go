@@ -240,12 +240,13 @@ func (r *recovering) stagedFor() []stagedRun {
 	return own
 }
 
-// unplaced returns the staged runs that are not where they belong, now that the log is open: something before them was cut.
+// unplaced returns the staged runs that are not where they belong, now that the log is open: something before them was cut. What
+// was written anew since may be longer than it was, and have their place and not them.
 func (r *recovering) unplaced() (left []stagedRun) {
 	segs := *r.view.Load()
 	for _, run := range r.staged {
 		placed := func(s *segment.Segment) bool { return s.Base == run.base && s.Size() >= run.position+run.size }
-		if !slices.ContainsFunc(segs, placed) {
+		if run.first >= r.next || !slices.ContainsFunc(segs, placed) {
 			left = append(left, run)
 		}
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +12,10 @@ import (
 	"github.com/zurau/zurau/engine/segment"
 )
 
-// redoSuffix ends the name of a side file with what the stage had for a log that could not be read: <base>.log.redo-<position>.
-// The stage is removed, so the start that can read the log again takes from there what it would have found in the stage:
-// an error of a disk for a moment must not cost records that were acknowledged. Kafka passes such a file over.
+// redoSuffix ends the name of a side file with what the stage had for a log that is offline: <base>.log.redo-<position>.
+// The stage is removed, so the start that can open the log again takes from there what it would have found in the stage:
+// an error of a disk for a moment, or damage that somebody repairs, must not cost records that were acknowledged. Kafka passes
+// such a file over.
 const redoSuffix = ".redo-"
 
 // findKept adds what an earlier start kept to the runs of the stage.
@@ -29,7 +31,13 @@ func (r *recovering) findKept() error {
 		if err != nil {
 			return err
 		}
-		r.staged = append(r.staged, stagedRun{id: r.id, base: base, position: position, size: info.Size(), kept: path})
+		run := stagedRun{id: r.id, base: base, position: position, size: info.Size(), kept: path}
+		var first [8]byte
+		if err := r.readRun(run, 0, first[:min(8, run.size)]); err != nil {
+			return err
+		}
+		run.first = int64(binary.BigEndian.Uint64(first[:])) // with which a batch begins
+		r.staged = append(r.staged, run)
 	}
 	sort.SliceStable(r.staged, func(i, j int) bool {
 		a, b := r.staged[i], r.staged[j]

@@ -66,6 +66,34 @@ func TestWhatTheStageHasOfALogThatCannotBeReadIsThereAtTheNextStart(t *testing.T
 	}
 }
 
+// Nor must what is repaired later: a sector that comes back, a file out of a backup, a guard that was wrong.
+func TestWhatTheStageHasOfALogThatIsCorruptIsThereOnceItIsNot(t *testing.T) {
+	b := stageBench(t, 4<<20)
+	l := b.create("t", Config{})
+	b.fill(l, 30)
+	must(t, b.e.Checkpoint())
+	release := holdWriters(b.disk)
+	b.fill(l, 3)
+	left := b.disk.Clone(fs.KeepAll)
+	release()
+	b.e.Close()
+	b.disk = left
+	good := read(t, b.disk, firstLog)
+	at := int64(len(good))/30*29 + 8 // the length of the last batch
+	patch(t, b.disk, firstLog, at, []byte{0x7f, 0xfe, 0xfd})
+	b.open()
+	l, _ = b.e.Log(Name{"t", 0})
+	wantErr(t, "damaged", l.Err(), ErrOffline)
+	b.e.Close()
+	patch(t, b.disk, firstLog, at, []byte(good)[at:at+3])
+	b.disk.Settle()
+	b.open()
+	b.whole(b.log("t"), 0, 33)
+	if n := keptFiles(t, b.disk, l.Dir()); n > 0 {
+		t.Errorf("%d side files are left", n)
+	}
+}
+
 // A read that ends before the file does says nothing of what the file holds: nothing is cut for it.
 func TestAShortReadIsNoTornWrite(t *testing.T) {
 	b := newBench(t)

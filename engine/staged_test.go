@@ -242,35 +242,6 @@ func TestAWriteThatFailsBehindTheStageIsFinalAndARestartHasTheRecords(t *testing
 	}
 }
 
-func TestWhatTheStageHasOfALogThatIsCorruptIsKeptAside(t *testing.T) {
-	b := stageBench(t, 4<<20)
-	l := b.create("t", Config{})
-	b.fill(l, 30)
-	must(t, b.e.Checkpoint())
-	b.fill(l, 3)
-	left := b.disk.Clone(fs.KeepAll)
-	b.e.Close()
-	size, err := left.Stat(firstLog)
-	must(t, err)
-	patch(t, left, firstLog, size.Size()-150, []byte{0xff, 0xfe, 0xfd})
-	left.Settle()
-	b.disk = left
-	b.open()
-	l, _ = b.e.Log(Name{"t", 0})
-	if l.Err() == nil {
-		t.Skip("the damage lies in what recovery does not look at")
-	}
-	found := false
-	for _, name := range list(t, b.disk, l.Dir()) {
-		if match, _ := filepath.Match("*"+stagedSuffix+"*", filepath.Base(name)); match {
-			found = true
-		}
-	}
-	if !found {
-		t.Errorf("nothing is kept: %v", list(t, b.disk, l.Dir()))
-	}
-}
-
 func TestAHotLogIsWrittenDirectlyAndACoolOneThroughThePageCache(t *testing.T) {
 	b := stageBench(t, 4<<20)
 	l := b.create("t", Config{})
