@@ -252,15 +252,37 @@ func (s *Server) writeMetas() error {
 	return nil
 }
 
+// checkMetadata refuses to begin new metadata beside logs whose own was lost, or is in a directory that is offline or not among log.dirs. It comes
+// before there is any: what a start leaves that was refused would be taken for the metadata by the next one.
+func (s *Server) checkMetadata() error {
+	if metadata.Present(fs.OS(), s.metaDir) {
+		return nil
+	}
+	if err := s.allUsable(); err != nil {
+		return err
+	}
+	for _, d := range s.dirs.All() {
+		m, err := checkpoint.ReadMeta(fs.OS(), d.Path())
+		if err == nil && m.ClusterID != "" && startedBefore(d.Path()) {
+			return s.withoutMetadata(d, fmt.Sprintf("is of cluster %s, and its metadata (zurau-metadata.*) is in none of log.dirs", m.ClusterID))
+		}
+	}
+	return nil
+}
+
 func (s *Server) ofAnotherCluster(d *logdir.Dir, cluster string) error {
-	name := filepath.Join(d.Path(), checkpoint.MetaName)
 	beside := "beside it"
 	if d.Path() != s.metaDir {
 		beside = "in " + s.metaDir
 	}
-	return fmt.Errorf("%s is of cluster %s, and the metadata %s is of cluster %s and knows none of the other's topics: "+
-		"expected the metadata that was written with these logs; to have topics adopted from the folders of their partitions instead, with all of their "+
-		"records kept, remove zurau-metadata.* and %s; to give them up, remove %s", name, cluster, beside, s.meta.Image().ClusterID, startedName, name)
+	return s.withoutMetadata(d, fmt.Sprintf("is of cluster %s, and the metadata %s is of cluster %s and knows none of the other's topics",
+		cluster, beside, s.meta.Image().ClusterID))
+}
+
+func (s *Server) withoutMetadata(d *logdir.Dir, what string) error {
+	name := filepath.Join(d.Path(), checkpoint.MetaName)
+	return fmt.Errorf("%s %s: expected the metadata that was written with these logs; to have topics adopted from the folders of their partitions instead, "+
+		"with all of their records kept, remove zurau-metadata.* and %s; to give them up, remove %s", name, what, startedName, name)
 }
 
 // identify gives the directory of the metadata the id that it had, where it has lost the file that says so: partitions that have no

@@ -356,6 +356,34 @@ func TestDirectoriesThatDoNotBelongTogetherAreRefused(t *testing.T) {
 	first.stop()
 }
 
+// A start with the wrong directories must not stand in the way of the next one with the right ones.
+func TestAStartThatIsRefusedForItsDirectoriesLeavesNoMetadata(t *testing.T) {
+	a, b := twoDirs(t)
+	first := start(t, a+","+b)
+	first.dial().create("t", 2)
+	first.stop()
+	refused := func(dirs string) {
+		t.Helper()
+		if s, err := inprocess.Try(t.Context(), dirs, new(raw.Log)); err == nil {
+			inprocess.Stop(t, s)
+			t.Fatalf("%s is taken", dirs)
+		}
+		if files, err := filepath.Glob(filepath.Join(b, "zurau-metadata.log")); err != nil || len(files) > 0 {
+			t.Errorf("%s: %q, %v", dirs, files, err)
+		}
+	}
+	refused(b)
+	must(t, os.Rename(a, a+".away"))
+	must(t, os.WriteFile(a, nil, 0o600))
+	refused(b + "," + a)
+	must(t, os.Remove(a))
+	must(t, os.Rename(a+".away", a))
+	c := start(t, a+","+b).dial()
+	for p := range int32(2) {
+		c.put("t", p, batch("v"))
+	}
+}
+
 // What a directory alone knows must not be missed at the one start that looks.
 func TestTheFirstStartNeedsAllDirectories(t *testing.T) {
 	a, b := twoDirs(t)

@@ -37,11 +37,8 @@ const idsApart = 1 << 40
 // metadata says or, without that, what the partition folders do. It is asked for at the first start alone.
 func (s *Server) firstRecords(static *config.Static) ([]metadata.Record, error) {
 	b := kraft.Broker{NodeID: s.cfg.NodeID, Directories: s.dirs.IDs(), Internal: api.InternalTopic, Accept: acceptor(static)}
-	for _, d := range s.dirs.All() {
-		if err := d.Err(); err != nil {
-			return nil, fmt.Errorf("log directory %s: %w; it may have the metadata or partitions, and the first start looks for them "+
-				"once: expected log.dirs that can all be used", d.Path(), err)
-		}
+	if err := s.allUsable(); err != nil {
+		return nil, err
 	}
 	for _, d := range s.dirs.All() {
 		if startedBefore(d.Path()) {
@@ -69,6 +66,17 @@ func (s *Server) firstRecords(static *config.Static) ([]metadata.Record, error) 
 		return nil, nil
 	}
 	return s.adopted(b, err)
+}
+
+// allUsable refuses the first start where a directory is offline.
+func (s *Server) allUsable() error {
+	for _, d := range s.dirs.All() {
+		if err := d.Err(); err != nil {
+			return fmt.Errorf("log directory %s: %w; it may have the metadata or partitions, and the first start looks for them "+
+				"once: expected log.dirs that can all be used", d.Path(), err)
+		}
+	}
+	return nil
 }
 
 // kafkaDir is where Kafka has its metadata: where metadata.log.dir says, else in the first directory or, where they were put into another

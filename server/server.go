@@ -138,6 +138,9 @@ func syncMethod(name string) engine.SyncMethod {
 
 // openMetadata opens the metadata, and says in the directories whose they are now.
 func (s *Server) openMetadata(static *config.Static) (err error) {
+	if err := s.checkMetadata(); err != nil {
+		return err
+	}
 	s.meta, err = metadata.Open(metadata.Options{Dir: s.metaDir, NodeID: s.cfg.NodeID, Logger: s.log,
 		AtFirst: func() ([]metadata.Record, error) { return s.firstRecords(static) }})
 	if err != nil {
