@@ -18,11 +18,11 @@ import (
 
 // TestAnEngineIsWhatListsSayWhateverHappensToIt is the model test. The long form takes a million steps.
 func TestAnEngineIsWhatListsSayWhateverHappensToIt(t *testing.T) {
-	runs, steps := 40, 500
+	// The short form takes the same steps each time, so that it fails for what has changed; the long one looks for what is not known.
+	runs, steps, seed := 40, 500, uint64(17)
 	if long() {
-		runs, steps = 500, 2000
+		runs, steps, seed = 500, 2000, rand.Uint64()
 	}
-	seed := rand.Uint64()
 	if s := os.Getenv("ZURAU_MODEL_SEED"); s != "" {
 		var err error
 		seed, err = strconv.ParseUint(s, 10, 64)
