@@ -316,11 +316,12 @@ func (m *modelRun) truncate(l *modelLog, s modelStep) error {
 		return nil
 	}
 	to = max(to, min(l.lost, l.end))
-	all := len(l.list) == 0 || to < l.list[0].base
+	all := len(l.list) == 0 || to < l.list[0].base || to <= l.start
 	if err := l.log.Truncate(to); err != nil {
 		return fmt.Errorf("truncated to %d: %w", to, err)
 	}
 	if all {
+		l.list = nil
 		l.begun(to)
 	}
 	l.truncate(to, m.now.Load())

@@ -84,18 +84,13 @@ func (l *Log) lowerPoint(offset int64) error {
 // truncateLocked cuts the files. Nothing is pending, and no writer has the log.
 func (l *Log) truncateLocked(offset int64) error {
 	l.forgetRecent()
-	segs := *l.view.Load()
-	keep := len(segs)
-	for keep > 0 && segs[keep-1].Base >= offset && !(keep == 1 && segs[0].Base == offset) {
-		keep--
-	}
-	if err := l.removeGuards(segs[keep:]); err != nil {
+	kept, gone := l.parted(offset)
+	if err := l.removeGuards(gone); err != nil {
 		return err
 	}
-	if keep < len(segs) {
-		l.mu.tally.Cut(segs[keep].Base, 0)
+	for _, s := range gone {
+		l.mu.tally.Cut(s.Base, 0)
 	}
-	kept := append([]*segment.Segment(nil), segs[:keep]...)
 	last, next, err := l.newEnd(kept, offset)
 	if err != nil {
 		return err
@@ -105,12 +100,27 @@ func (l *Log) truncateLocked(offset int64) error {
 		return err
 	}
 	var errs []error
-	for _, s := range segs[keep:] {
+	for _, s := range gone {
 		names, err := s.Remove(l.e.fs, segment.DeletedSuffix)
 		errs = append(errs, err)
 		l.e.removeLater(l.config.Load().DeleteDelay, removal{names: names})
 	}
 	return errors.Join(append(errs, l.e.fs.SyncDir(l.dir))...)
+}
+
+// parted returns the segments of which something stays, the last of them to be cut, and those that go. Where nothing that can be read stays,
+// what lies below the log start goes as well: it may be in no file any more, so that where those end says nothing.
+func (l *Log) parted(offset int64) (kept, gone []*segment.Segment) {
+	all := offset <= l.start.Load()
+	for i, s := range *l.view.Load() {
+		switch first := i == 0 || all; {
+		case s.Base < offset && !all, s.Base == offset && first: // the latter is emptied, not made anew beside its own remains
+			kept = append(kept, s)
+		default:
+			gone = append(gone, s)
+		}
+	}
+	return kept, gone
 }
 
 // newEnd returns the segment that the log ends with, and the offset after its last record.

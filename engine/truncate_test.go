@@ -87,6 +87,37 @@ func TestATruncationBelowTheFirstRecordStartsTheLogThere(t *testing.T) {
 	b.whole(b.log("t"), 5, end)
 }
 
+// A power cut may have emptied a segment below the log start, which nobody misses: its end does not say where the log goes on.
+func TestATruncationUpToTheStartGoesOnThereWhateverIsLeftBelow(t *testing.T) {
+	for _, below := range []int64{0, 1, 3} {
+		for _, emptied := range []bool{false, true} {
+			b := newBench(t)
+			l := b.create("t", small())
+			b.fill(l, 20)
+			must(t, l.Flush())
+			first, second := (*l.view.Load())[0], (*l.view.Load())[1]
+			start := second.Base + 1
+			_, err := l.DeleteRecordsTo(start)
+			must(t, err)
+			must(t, b.e.Checkpoint())
+			b.killed(func(disk *fs.Crash) {
+				if emptied {
+					overwrite(t, disk, first.Path(), []byte{})
+				}
+			})
+			l = b.log("t")
+			to := start - below
+			must(t, l.Truncate(to))
+			b.whole(l, to, to)
+			end := b.fill(l, 10)
+			must(t, l.Flush())
+			b.crash(fs.DropUnflushed)
+			b.whole(b.log("t"), to, end)
+			b.stop()
+		}
+	}
+}
+
 func TestATruncationKnowsItsLimits(t *testing.T) {
 	b := newBench(t)
 	l := b.create("t", small())
