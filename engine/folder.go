@@ -18,8 +18,8 @@ func (l *Log) makeFolder() error {
 	return nil
 }
 
-// maxUnflushed is how many segments of a log may wait for a flush before it begins. Each of them has a descriptor until then, so
-// without a bound a log of small segments would take all that the process has.
+// maxUnflushed is how many segments of a log may wait for a flush: the writer that would begin one more flushes them. Each of them has
+// a descriptor until then, so without a bound a log of small segments would take all that the process has.
 const maxUnflushed = 32
 
 // seal ends the segment before r's: its index entries go to their files, and the producers' state at its end beside
@@ -35,9 +35,11 @@ func (l *Log) seal(r *run) error {
 			return err
 		}
 		l.dropZeros()
-	}
-	if from := l.flushed.Load().seg; len(segs) >= maxUnflushed && from.Base <= segs[len(segs)-maxUnflushed].Base {
-		l.flushSoon()
+		if len(segs) >= maxUnflushed && l.flushed.Load().seg.Base <= segs[len(segs)-maxUnflushed].Base {
+			if err := l.flushTo(&mark{r.seg.Base, last, last.Size()}); err != nil {
+				return err
+			}
+		}
 	}
 	if !l.w.made.Load() {
 		if err := l.makeFolder(); err != nil {
