@@ -148,7 +148,7 @@ func sizeOf(r *record.Record) int64 {
 	return int64(n)
 }
 
-// Append takes a record: its key, value, headers and timestamp in ms, 0 for now and -1 for none. It copies them. It waits only
+// Append takes a record: its key, value, headers and timestamp in ms, where 0 is the present time and -1 none. It copies them. It waits only
 // while MemoryBytes, or the engine's, are in use, and until ctx is done at most: the future has that error then.
 func (b *Batcher) Append(ctx context.Context, r record.Record) Future {
 	if r.Timestamp == 0 {
