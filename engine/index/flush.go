@@ -93,9 +93,9 @@ func (t *table) Found() {
 	t.found = true
 }
 
-// syncFound flushes the file as it was found. The caller holds disk.
+// syncFound flushes the file as it was found, where it is still there: its segment may have been removed. The caller holds disk.
 func (t *table) syncFound() error {
-	if t.size < 0 {
+	if _, err := t.fsys.Stat(t.name); t.size < 0 || errors.Is(err, os.ErrNotExist) {
 		t.found = false
 		return nil
 	}

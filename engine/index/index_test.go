@@ -3,6 +3,7 @@ package index
 import (
 	"encoding/binary"
 	"errors"
+	"os"
 	"reflect"
 	"testing"
 
@@ -190,6 +191,26 @@ func TestEntriesOfAKilledProcessAreFlushedByTheNextOne(t *testing.T) {
 		must(t, end(x))
 		if n := offsets(t, disk.Clone(fs.DropUnflushed), "x", 0).Entries(); n != 1 {
 			t.Errorf("%s: %d entries after a power cut", name, n)
+		}
+	}
+}
+
+func TestAnIndexThatWasRemovedIsNotMadeAgainByItsEnd(t *testing.T) {
+	for name, end := range map[string]func(x *Offset) error{
+		"flush": func(x *Offset) error { return x.Flush(true) },
+		"seal":  func(x *Offset) error { return x.Seal() },
+		"close": func(x *Offset) error { return x.Close() },
+	} {
+		disk := fs.NewCrash(1)
+		x := offsets(t, disk, "x", 0)
+		must(t, x.Append(10, 100))
+		must(t, x.Flush(true))
+		x = offsets(t, disk, "x", 0) // another process
+		x.Found()
+		must(t, disk.Rename("x", "x.deleted"))
+		must(t, end(x))
+		if _, err := disk.Stat("x"); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: the file is there again: %v", name, err)
 		}
 	}
 }
