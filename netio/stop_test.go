@@ -21,6 +21,7 @@ func TestShutdownLetsOutstandingAnswersGo(t *testing.T) {
 		_, _ = busy.Write(number(i))
 		<-got
 	}
+	eventually(t, func() bool { return h.opened.Load() == 2 }, never) // the idle one may wait to be accepted yet
 	done := make(chan error)
 	go func() { done <- srv.Shutdown(context.Background()) }()
 	if _, err := idle.Read(make([]byte, 1)); err != io.EOF {
