@@ -49,7 +49,7 @@ func passing(name string) bool {
 	if strings.HasSuffix(name, guard.Suffix) {
 		return false
 	}
-	return strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, segment.DeletedSuffix) || strings.HasSuffix(name, copySuffix)
+	return strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, segment.DeletedSuffix) || strings.HasSuffix(name, segment.CopySuffix)
 }
 
 // folder copies a log's folder. In a log the files of sealed segments are written by nobody: Kafka's metadata log is its

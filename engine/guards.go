@@ -61,7 +61,7 @@ func (l *Log) writeGuard(base int64, of []guard.Of) error {
 func (l *Log) inView(pieces []guard.Of) []guard.Of {
 	segs := *l.view.Load()
 	return slices.DeleteFunc(pieces, func(p guard.Of) bool {
-		_, found := slices.BinarySearchFunc(segs, p.Base, func(s *segment.Segment, base int64) int { return int(max(-1, min(1, s.Base-base))) })
+		_, found := slices.BinarySearchFunc(segs, p.Base, compareBase)
 		return !found
 	})
 }

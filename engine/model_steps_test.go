@@ -316,7 +316,7 @@ func (m *modelRun) truncate(l *modelLog, s modelStep) error {
 		return nil
 	}
 	to = max(to, min(l.lost, l.end))
-	all := len(l.list) == 0 || to < l.list[0].base || to <= l.start
+	all := len(l.list) == 0 || to < l.list[0].base || to <= l.start && to < l.end
 	if err := l.log.Truncate(to); err != nil {
 		return fmt.Errorf("truncated to %d: %w", to, err)
 	}

@@ -76,7 +76,7 @@ func leftover(name string) State {
 	case isGuard(name):
 	case strings.HasSuffix(name, segment.DeletedSuffix):
 		return DeletedLeft
-	case strings.HasSuffix(name, copySuffix):
+	case strings.HasSuffix(name, segment.CopySuffix):
 		return CleanedLeft
 	}
 	return ""

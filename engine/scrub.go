@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -139,17 +140,12 @@ func (e *Engine) scrubFrom(from scrubPlace, pace *pacer) error {
 			return err
 		}
 	}
-	return e.endPass()
+	e.endPass()
+	return nil
 }
 
 func compareNames(a, b Name) int {
-	switch {
-	case a.Topic < b.Topic, a.Topic == b.Topic && a.Partition < b.Partition:
-		return -1
-	case a == b:
-		return 0
-	}
-	return 1
+	return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 }
 
 // scrubLog checks the segments of a log from a base offset on.
@@ -220,7 +216,7 @@ func (e *Engine) pausePass() {
 }
 
 // endPass notes that a pass is whole.
-func (e *Engine) endPass() error {
+func (e *Engine) endPass() {
 	s := &e.scrub
 	s.mu.Lock()
 	s.mu.status.Running, s.mu.status.Done = false, s.mu.status.All
@@ -229,7 +225,6 @@ func (e *Engine) endPass() error {
 	s.mu.Unlock()
 	e.log.Info("scrub is through", "dir", e.opt.Dir, "bytes", st.All, "took", timeOf(n.ended).Sub(timeOf(n.began)), "findings", len(n.found))
 	e.saveScrub()
-	return nil
 }
 
 // A pacer holds a pass to its rate.

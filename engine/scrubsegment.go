@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -96,15 +97,7 @@ type finding struct {
 	next     int64 // the least offset that that batch may have
 }
 
-func compareBase(s *segment.Segment, base int64) int {
-	switch {
-	case s.Base < base:
-		return -1
-	case s.Base > base:
-		return 1
-	}
-	return 0
-}
+func compareBase(s *segment.Segment, base int64) int { return cmp.Compare(s.Base, base) }
 
 // scrubSegment checks what is flushed of a segment, and takes the log offline where it is not what it was. Of a sealed one it guards what
 // has no guard. Its error is one of the pass, not of what is read.
@@ -152,7 +145,8 @@ func (e *Engine) checkSegment(l *Log, s *segment.Segment, pace *pacer) (*finding
 		return &finding{name: l.name, base: s.Base, state: SegmentLost, next: s.Base}, nil, nil
 	}
 	if err != nil {
-		return nil, nil, e.scrubCannot(s, err)
+		e.scrubCannot(s, err)
+		return nil, nil, nil
 	}
 	defer r.close()
 	w := scrubWalk{s: s, next: s.Base, check: guard.NewCheck(g), rest: g.Pieces}
@@ -165,11 +159,10 @@ func (e *Engine) checkSegment(l *Log, s *segment.Segment, pace *pacer) (*finding
 }
 
 // scrubCannot says that a segment could not be looked at, which is no finding: it may have gone, or no descriptor be left.
-func (e *Engine) scrubCannot(s *segment.Segment, err error) error {
+func (e *Engine) scrubCannot(s *segment.Segment, err error) {
 	if !s.Removed() {
 		e.log.Warn("the scrub passes a segment over", "file", s.Path(), "error", err)
 	}
-	return nil
 }
 
 // A scrubWalk is what is known of the batches of a segment so far.

@@ -21,18 +21,6 @@ func stageBench(t *testing.T, bytes int64) *bench {
 	b.stop()
 	b.opt.StageBytes = bytes
 	b.open()
-	for until := time.Now().Add(10 * time.Second); b.e.stage != nil && time.Now().Before(until); runtime.Gosched() {
-		s := b.e.stage // whose first blocks are made beside the first appends, which else a writer may answer
-		s.mu.Lock()
-		n := len(s.mu.blocks)
-		if n == 0 {
-			s.wantMore()
-		}
-		s.mu.Unlock()
-		if n > 0 {
-			break
-		}
-	}
 	return b
 }
 

@@ -257,7 +257,7 @@ func TestSegmentsThatKafkaWasReplacingAreReplacedAsKafkaDoes(t *testing.T) {
 			}
 		}, SwapLeft},
 		"too early": {func(disk *fs.Crash, dir string, _ int64) {
-			overwrite(t, disk, segment.Name(dir, 0, segment.LogSuffix+copySuffix), []byte("half"))
+			overwrite(t, disk, segment.Name(dir, 0, segment.LogSuffix+segment.CopySuffix), []byte("half"))
 		}, CleanedLeft},
 		"not whole": {func(disk *fs.Crash, dir string, _ int64) {
 			patch(t, disk, segment.Name(dir, 0, segment.LogSuffix+swapSuffix), 100, []byte{0xaa, 0xbb})
@@ -287,7 +287,7 @@ func TestSegmentsThatKafkaWasReplacingAreReplacedAsKafkaDoes(t *testing.T) {
 		b.crash(fs.DropUnflushed)
 		b.whole(b.log("t"), 0, 40)
 		for _, file := range list(t, b.disk, l.Dir()) {
-			if ext := filepath.Ext(file); ext == swapSuffix || ext == copySuffix || ext == segment.DeletedSuffix {
+			if ext := filepath.Ext(file); ext == swapSuffix || ext == segment.CopySuffix || ext == segment.DeletedSuffix {
 				t.Errorf("%s: %s is left", name, file)
 			}
 		}

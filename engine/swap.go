@@ -27,7 +27,7 @@ func (r *recovering) finishSwaps(names []string) (swapped bool, err error) {
 		base, _, ok := splitName(name)
 		switch {
 		case !ok:
-		case strings.HasSuffix(name, copySuffix):
+		case strings.HasSuffix(name, segment.CopySuffix):
 			cleaned = min(cleaned, base)
 		case strings.HasSuffix(name, swapSuffix):
 			swaps = append(swaps, name)

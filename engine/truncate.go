@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/index"
@@ -155,7 +154,7 @@ func (l *Log) cutSegment(s *segment.Segment, offset int64) (*segment.Segment, in
 	}
 	if s.Readers() > 1 {
 		if err = s.TrimIndexes(p.BaseOffset); err == nil {
-			err = l.copyHead(f, s.Path(), p.Position)
+			err = l.copyHead(s.Path(), p.Position)
 		}
 	} else {
 		err = s.CutTo(p.Position, p.BaseOffset)
@@ -187,33 +186,13 @@ func (l *Log) placeIn(s *segment.Segment, f fs.File, offset int64) (segment.Plac
 	return p, err
 }
 
-// copySuffix is of a file that takes the place of another by a rename, before it does. Kafka, too, removes files with
-// this ending at a start; those that end in .swap it would put in place.
-const copySuffix = ".cleaned"
-
 // copyHead replaces a file by a copy of its first bytes: readers that hold the old one keep it as it was.
-func (l *Log) copyHead(from fs.File, name string, size int64) (err error) {
-	to, err := l.e.fs.Open(name+copySuffix, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+func (l *Log) copyHead(name string, size int64) error {
+	to, err := segment.CopyHead(l.e.fs, name, size)
 	if err != nil {
 		return err
 	}
-	buf := make([]byte, min(size, 1<<20))
-	for at := int64(0); at < size && err == nil; at += int64(len(buf)) {
-		buf = buf[:min(int64(len(buf)), size-at)]
-		if _, err = from.ReadAt(buf, at); err == nil {
-			err = to.Write(buf, at, false)
-		}
-	}
-	if err == nil {
-		err = to.Datasync()
-	}
-	if cerr := to.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	if err := l.e.fs.Rename(name+copySuffix, name); err != nil {
+	if err := l.e.fs.Rename(to, name); err != nil {
 		return err
 	}
 	return l.e.fs.SyncDir(l.dir)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/segment"
 )
 
 func TestATruncationTakesWholeBatchesAndIsDurable(t *testing.T) {
@@ -62,7 +63,7 @@ func TestATruncationLeavesReadersWhatTheyHold(t *testing.T) {
 	must(t, err)
 	must(t, same(again, all))
 	for _, name := range list(t, b.disk, l.Dir()) {
-		if name[len(name)-len(copySuffix):] == copySuffix {
+		if name[len(name)-len(segment.CopySuffix):] == segment.CopySuffix {
 			t.Errorf("%s is left", name)
 		}
 	}

@@ -8,9 +8,19 @@ import (
 	"github.com/zurau/zurau/engine/fs"
 )
 
-// copySuffix is of a file that takes the place of another by a rename, before it does. Kafka, too, removes files with this
+// CopySuffix is of a file that takes the place of another by a rename, before it does. Kafka, too, removes files with this
 // ending at a start.
-const copySuffix = ".cleaned"
+const CopySuffix = ".cleaned"
+
+// CopyHead makes a copy of a file's first size bytes, durable but for its name, to take the place of the file, and returns its name.
+func CopyHead(fsys fs.FS, name string, size int64) (to string, err error) {
+	to = name + CopySuffix
+	if err := fsys.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return to, err
+	}
+	_, err = fs.Duplicate(fsys, name, to, size, false, func(int64) error { return nil })
+	return to, err
+}
 
 // own replaces a log file that has a second name, in a backup say, by a copy of its own: what has two names is never written
 // or cut. Readers that hold the old file keep it. A writer's descriptor of the old one, which a sealed segment may still have, is
@@ -30,11 +40,8 @@ func (s *Segment) own() error {
 	if err != nil {
 		return err
 	}
-	to := s.Path() + copySuffix
-	if err := s.fsys.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if _, err := fs.Duplicate(s.fsys, s.Path(), to, info.Size(), false, func(int64) error { return nil }); err != nil {
+	to, err := CopyHead(s.fsys, s.Path(), info.Size())
+	if err != nil {
 		return err
 	}
 	s.files.Lock()
