@@ -277,11 +277,10 @@ func (e *Engine) Close() error {
 	e.flushers.close()
 	e.evictors.close()
 	e.shared.CloseIdle() // what follows needs some descriptors
-	err := e.settleAll()
+	err := errors.Join(e.settleAll(), e.failIfFinal(e.closeKnown()))
 	if err == nil {
 		err = e.markClean()
 	}
-	err = errors.Join(err, e.closeKnown())
 	e.removals.finish(e)
 	e.recent.dropAll(e)
 	e.buffers.trim()

@@ -2,10 +2,13 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/zurau/zurau/engine/checkpoint"
 	"github.com/zurau/zurau/engine/fs"
@@ -303,4 +306,26 @@ func TestIndexesThatAKilledProcessWroteAreFlushedByAStop(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The disk does not say which of its writes it has lost: what a stop hears of the list is a failure of the directory, and no mark is made.
+func TestAListThatWasNotWrittenBackLeavesNoMarkOfAStop(t *testing.T) {
+	b := newBench(t)
+	b.two()
+	must(t, b.e.Checkpoint())
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op == fs.OpDatasync && name == "/data/"+knownName {
+			return unix.EIO
+		}
+		return nil
+	})
+	if err := b.e.Close(); !errors.Is(err, unix.EIO) || !errors.Is(b.e.Err(), ErrOffline) {
+		t.Errorf("closed with %v, offline with %v", err, b.e.Err())
+	}
+	b.disk.SetHook(nil)
+	if _, clean, err := checkpoint.ReadCleanShutdown(b.disk, "/data"); clean || err != nil {
+		t.Errorf("clean %v, %v", clean, err)
+	}
+	b.open()
+	b.whole(b.log("one"), 0, 7)
 }

@@ -316,11 +316,11 @@ func (m *modelRun) truncate(l *modelLog, s modelStep) error {
 		return nil
 	}
 	to = max(to, min(l.lost, l.end))
-	all := len(l.list) == 0 || to < l.list[0].base || to <= l.start && to < l.end
+	all, below := len(l.list) == 0 || to < l.list[0].base, to <= l.start && to < l.end
 	if err := l.log.Truncate(to); err != nil {
 		return fmt.Errorf("truncated to %d: %w", to, err)
 	}
-	if all {
+	if all || below && slices.Equal(l.bases(), []int64{to}) { // what lies below the start a power cut may have taken
 		l.list = nil
 		l.begun(to)
 	}

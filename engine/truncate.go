@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/index"
@@ -83,7 +84,10 @@ func (l *Log) lowerPoint(offset int64) error {
 // truncateLocked cuts the files. Nothing is pending, and no writer has the log.
 func (l *Log) truncateLocked(offset int64) error {
 	l.forgetRecent()
-	kept, gone := l.parted(offset)
+	kept, gone, err := l.parted(offset)
+	if err != nil {
+		return err
+	}
 	if err := l.removeGuards(gone); err != nil {
 		return err
 	}
@@ -108,18 +112,39 @@ func (l *Log) truncateLocked(offset int64) error {
 }
 
 // parted returns the segments of which something stays, the last of them to be cut, and those that go. Where nothing that can be read stays,
-// what lies below the log start goes as well: it may be in no file any more, so that where those end says nothing.
-func (l *Log) parted(offset int64) (kept, gone []*segment.Segment) {
-	all := offset <= l.start.Load()
-	for i, s := range *l.view.Load() {
-		switch first := i == 0 || all; {
-		case s.Base < offset && !all, s.Base == offset && first: // the latter is emptied, not made anew beside its own remains
-			kept = append(kept, s)
-		default:
-			gone = append(gone, s)
+// and what lies below the log start is in no file any more, so that where those end says nothing, all go.
+func (l *Log) parted(offset int64) (kept, gone []*segment.Segment, err error) {
+	segs := *l.view.Load()
+	n := 0
+	for n < len(segs) && segs[n].Base < offset {
+		n++
+	}
+	if n > 0 && offset <= l.start.Load() {
+		reaches, err := l.reaches(segs[n-1], offset)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !reaches {
+			gone, segs, n = slices.Clone(segs[:n]), segs[n:], 0
 		}
 	}
-	return kept, gone
+	if n == 0 && len(segs) > 0 && segs[0].Base == offset {
+		n = 1 // it is emptied, not made anew beside its own remains
+	}
+	return slices.Clone(segs[:n]), append(gone, segs[n:]...), nil
+}
+
+// reaches reports whether a segment has the record before an offset, or later ones.
+func (l *Log) reaches(s *segment.Segment, offset int64) (bool, error) {
+	f, err := s.Acquire()
+	if err != nil {
+		return false, err
+	}
+	defer s.Release()
+	if _, err = l.placeIn(s, f, offset-1); err == io.EOF {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // newEnd returns the segment that the log ends with, and the offset after its last record.

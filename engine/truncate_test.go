@@ -168,3 +168,23 @@ func TestATruncationForgetsEpochsAndProducersFromThereOn(t *testing.T) {
 		t.Errorf("the next: %+v", r)
 	}
 }
+
+// What is below the start is not read, and still says which transactions are open and what producers have sent.
+func TestATruncationToTheStartLeavesWhatIsKnownOfProducers(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", small())
+	b.add(l, inTxn(1, 0, 2))
+	start := l.LogEndOffset()
+	b.fill(l, 5)
+	_, err := l.DeleteRecordsTo(start)
+	must(t, err)
+	must(t, l.Truncate(start))
+	b.fill(l, 1)
+	if at := l.LastStableOffset(); at != start {
+		t.Errorf("the last stable offset is %d: want %d, where the log starts", at, start)
+	}
+	if n := b.end(l, 1, true); l.LastStableOffset() != n+1 {
+		t.Errorf("the last stable offset is %d behind the marker at %d", l.LastStableOffset(), n)
+	}
+	b.stop()
+}
