@@ -166,13 +166,14 @@ func BenchmarkFile(b *testing.B) {
 	}
 }
 
-// BenchmarkResident is the question that is asked before each inline sendfile.
-func BenchmarkResident(b *testing.B) {
+// BenchmarkInMemory is the question that is asked before each inline sendfile.
+func BenchmarkInMemory(b *testing.B) {
 	f, _ := randomFile(b, 1<<20)
-	for _, size := range []int{64 << 10, 1 << 20} {
+	var s nowheres
+	for _, size := range []int{4 << 10, 64 << 10, 256 << 10} {
 		b.Run(fmt.Sprintf("%dK", size>>10), func(b *testing.B) {
 			for range b.N {
-				resident(int(f.Fd()), 0, size)
+				s.inMemory(int(f.Fd()), 0, size)
 			}
 		})
 	}

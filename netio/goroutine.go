@@ -156,10 +156,7 @@ func (c *Conn) writeFile(w io.Writer, f *Part) (int, error) {
 
 func (c *Conn) readFile(f *Part, b []byte) (int, error) {
 	at := f.Position + int64(c.out.done)
-	if !resident(f.Fd, at, len(b)) {
-		c.srv.disk <- struct{}{}
-		defer func() { <-c.srv.disk }()
-	}
+	defer c.srv.disks.enter(f.Fd)()
 	for {
 		n, err := unix.Pread(f.Fd, b, at)
 		switch {

@@ -50,7 +50,8 @@ type Options struct {
 	// InlineFile is the largest file range in bytes that is sent by whoever completes the answer, if it is in the page
 	// cache; larger ones are sent by a goroutine. Default 256 KiB.
 	InlineFile int
-	// DiskReads is the number of file ranges that are read from disk at a time, each holding a thread. Default 64.
+	// DiskReads is the number of file ranges that are read from one file system at a time by goroutines, each of which may hold a
+	// thread as long as a disk hangs. Default 64.
 	DiskReads int
 
 	// ReadBuffer is the buffer of each event loop in bytes, a power of two. Default 256 KiB.

@@ -194,19 +194,21 @@ func (c *Conn) progress() {
 	}
 }
 
-// inlineFile says whether the rest of a file range is small and resident.
+// inlineFile says whether the rest of a file range is small and in memory.
 func (c *Conn) inlineFile(f *Part) bool {
 	n := f.Size - c.out.done
-	return n <= c.srv.opts.InlineFile && resident(f.Fd, f.Position+int64(c.out.done), n)
+	return n <= c.srv.opts.InlineFile && c.srv.nowheres.inMemory(f.Fd, f.Position+int64(c.out.done), n)
 }
 
-// sendFile sends a chunk of a file range. Where it may wait for the disk it takes its turn for that.
+// sendFile sends a chunk of a file range. A goroutine takes its turn for that, since it may wait for the disk: pages that are in the
+// page cache may still be on their way there.
 func (c *Conn) sendFile(fd int, f *Part, inline bool) (int, error) {
 	at, n := f.Position+int64(c.out.done), min(f.Size-c.out.done, fileChunk)
-	if !inline && !resident(f.Fd, at, n) {
-		c.srv.disk <- struct{}{}
-		defer func() { <-c.srv.disk }()
-		readAhead(f.Fd, at, n)
+	if !inline {
+		defer c.srv.disks.enter(f.Fd)()
+		if !cached(f.Fd, at, n) {
+			readAhead(f.Fd, at, n)
+		}
 	}
 	n, err := unix.Sendfile(fd, f.Fd, &at, n)
 	if n == 0 && err == nil {

@@ -17,12 +17,13 @@ type Server struct {
 	handler Handler
 	loops   *loops
 
-	budget *budget
-	bufs   buffers
-	slots  slotPool
-	disk   chan struct{} // places for reads that wait for a disk
-	tick   atomic.Uint32 // see watch
-	stats  counters
+	budget   *budget
+	bufs     buffers
+	slots    slotPool
+	disks    disks
+	nowheres nowheres
+	tick     atomic.Uint32 // see watch
+	stats    counters
 
 	listeners []*listener
 	acceptors sync.WaitGroup
@@ -53,7 +54,7 @@ func Start(opts Options, h Handler) (*Server, error) {
 	s.mu.perListener = map[string]int{}
 	s.SetLimits(s.opts.Limits)
 	s.budget = newBudget(s.opts.Memory)
-	s.disk = make(chan struct{}, s.opts.DiskReads)
+	s.disks.places = s.opts.DiskReads
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
