@@ -208,17 +208,8 @@ func (r *Range) find(s *segment.Segment, h *mark, offset int64, maxBytes int, wh
 	} else if s.Base > h.seg.Base {
 		return nil
 	}
-	f, err := s.Acquire()
+	f, p, err := lookInto(s, offset, end, noWait)
 	if err != nil {
-		return err
-	}
-	var from io.ReaderAt = f
-	if n, ok := f.(fs.NoWaiter); ok && noWait {
-		from = readNoWait{n}
-	}
-	p, err := s.Find(from, offset, end)
-	if err != nil {
-		s.Release()
 		return err
 	}
 	size := min(int64(max(maxBytes, 0)), end-p.Position)
@@ -236,12 +227,23 @@ func (r *Range) find(s *segment.Segment, h *mark, offset int64, maxBytes int, wh
 // ErrWouldBlock is returned by ReadNoWait where Read would wait for a disk.
 var ErrWouldBlock = fs.ErrWouldBlock
 
-// readNoWait reads what is in memory.
-type readNoWait struct{ f fs.NoWaiter }
-
-func (r readNoWait) ReadAt(p []byte, at int64) (int, error) {
-	if err := r.f.ReadNoWait(p, at); err != nil {
-		return 0, err
+// lookInto finds the batch of an offset in a segment, and acquires the file that it is in.
+func lookInto(s *segment.Segment, offset, end int64, noWait bool) (f fs.File, p segment.Place, err error) {
+	if noWait {
+		f, err = s.AcquireNoWait()
+	} else {
+		f, err = s.Acquire()
 	}
-	return len(p), nil
+	if err != nil {
+		return nil, p, err
+	}
+	if noWait {
+		p, err = s.FindNoWait(f, offset, end)
+	} else {
+		p, err = s.Find(f, offset, end)
+	}
+	if err != nil {
+		s.Release()
+	}
+	return f, p, err
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/index"
 	"github.com/zurau/zurau/engine/segment"
 )
@@ -131,7 +130,7 @@ func (l *Log) bound(c *Committed, offset int64, noWait bool) (*segment.Segment, 
 	if s == nil {
 		s = l.segmentOf(offset)
 	}
-	to, err := l.behind(s, c.Position+int64(c.Size))
+	to, err := l.behind(s, c.Position+int64(c.Size), noWait)
 	if err != nil {
 		return s, err
 	}
@@ -141,11 +140,11 @@ func (l *Log) bound(c *Committed, offset int64, noWait bool) (*segment.Segment, 
 
 // behind returns an offset behind those below a position of a segment: that which Kafka takes, of the index entry there, or
 // of the next segment; or the log's end, where the segment is nil.
-func (l *Log) behind(s *segment.Segment, position int64) (int64, error) {
+func (l *Log) behind(s *segment.Segment, position int64, noWait bool) (int64, error) {
 	if s == nil {
 		return l.LogEndOffset(), nil
 	}
-	to, ok, err := s.OffsetBehind(position)
+	to, ok, err := s.OffsetBehind(position, noWait)
 	if err != nil || ok {
 		return to, err
 	}
@@ -166,11 +165,11 @@ func (c *Committed) end(s *segment.Segment, noWait bool) error {
 		}
 		return nil
 	}
-	var from io.ReaderAt = c.File
-	if n, ok := c.File.(fs.NoWaiter); ok && noWait {
-		from = readNoWait{n}
+	find := func() (segment.Place, error) { return s.Find(c.File, c.LastStableOffset, s.Size()) }
+	if noWait {
+		find = func() (segment.Place, error) { return s.FindNoWait(c.File, c.LastStableOffset, s.Size()) }
 	}
-	p, err := s.Find(from, c.LastStableOffset, s.Size())
+	p, err := find()
 	if err == io.EOF {
 		return nil // it is in a later one
 	}

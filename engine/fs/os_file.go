@@ -111,6 +111,9 @@ func (f *file) ReadNoWait(p []byte, at int64) error {
 		return f.fail("read", err)
 	}
 	defer f.leave()
+	if f.missing(at, int64(len(p))) {
+		return ErrWouldBlock
+	}
 	n, err := unix.Preadv2(f.fd, [][]byte{p}, at, unix.RWF_NOWAIT)
 	if err == nil && n == len(p) {
 		return nil
@@ -237,7 +240,24 @@ func (f *file) Cached(at, n int64) bool {
 		return true
 	}
 	defer f.leave()
+	pages, ok := f.pages(at, n)
+	return !ok || pages > 0
+}
+
+// missing reports whether pages of the file are not in the page cache, as far as the kernel says. A read that is not to wait has the kernel
+// ask the disk for such pages, and so may wait all the same: for the blocks that say where they are, or for its turn at the device.
+func (f *file) missing(at, n int64) bool {
+	if n <= 0 {
+		return false
+	}
+	page := int64(os.Getpagesize())
+	pages, ok := f.pages(at, n)
+	return ok && pages < (at+n-1)/page-at/page+1
+}
+
+// pages returns how many pages of a range are in the page cache, whether they have been read or are about to be.
+func (f *file) pages(at, n int64) (pages int64, ok bool) {
 	var st unix.Cachestat_t
 	err := unix.Cachestat(uint(f.fd), &unix.CachestatRange{Off: uint64(at), Len: uint64(n)}, &st, 0)
-	return err != nil || st.Cache > 0
+	return int64(st.Cache), err == nil
 }

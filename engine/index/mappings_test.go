@@ -96,3 +96,49 @@ func TestLookupsRunBesideAppendsSealsAndEvictions(t *testing.T) {
 	close(stop)
 	readers.Wait()
 }
+
+// Whoever must not wait for a disk looks into what is in memory: not into a mapping, whose pages may have to be read, and not behind
+// somebody who opens the file.
+func TestALookupThatDoesNotWaitLeavesTheFileAlone(t *testing.T) {
+	disk := fs.NewCrash(1)
+	large, small := offsets(t, disk, "large", 0), offsets(t, disk, "small", 0)
+	for i := range int64(1000) {
+		must(t, large.Append(i+1, int32(i+1)))
+	}
+	must(t, small.Append(500, 500))
+	both := map[*Offset]string{large: "large", small: "small"}
+	for x, name := range both {
+		if offset, _, err := x.LookupNoWait(500); offset != 500 || err != nil {
+			t.Errorf("%s, active: found %d, %v", name, offset, err)
+		}
+		must(t, x.Seal())
+	}
+	opens := disk.Counts().Opens
+	for x, name := range both {
+		if _, _, err := x.LookupNoWait(500); err != fs.ErrWouldBlock {
+			t.Errorf("%s, at rest: %v", name, err)
+		}
+		if _, _, err := x.BehindNoWait(500); err != fs.ErrWouldBlock {
+			t.Errorf("%s, at rest: %v", name, err)
+		}
+	}
+	if n := disk.Counts().Opens; n != opens {
+		t.Errorf("%d files were opened", n-opens)
+	}
+	for x := range both {
+		if offset, _, err := x.Lookup(500); offset != 500 || err != nil {
+			t.Errorf("found %d, %v", offset, err)
+		}
+	}
+	if offset, _, err := small.LookupNoWait(500); offset != 500 || err != nil {
+		t.Errorf("small, read: found %d, %v", offset, err)
+	}
+	if _, _, err := large.LookupNoWait(500); err != fs.ErrWouldBlock || large.view.mapping == nil {
+		t.Errorf("large, mapped: %v", err)
+	}
+	small.mu.Lock()
+	defer small.mu.Unlock()
+	if _, _, err := small.LookupNoWait(500); err != fs.ErrWouldBlock {
+		t.Errorf("while somebody is at it: %v", err)
+	}
+}

@@ -57,7 +57,16 @@ func (x *Offset) Append(offset int64, position int32) error {
 // Lookup returns the greatest entry whose offset is at most offset, or the base offset and position 0: the position
 // to start reading at. An error that is ErrCorrupt asks for a rebuild.
 func (x *Offset) Lookup(offset int64) (entryOffset int64, position int32, err error) {
-	e, ok, err := x.find(offset-x.base, false)
+	return x.lookup(offset, false)
+}
+
+// LookupNoWait is Lookup for who must not wait for a disk: it returns fs.ErrWouldBlock where the file would have to be read.
+func (x *Offset) LookupNoWait(offset int64) (entryOffset int64, position int32, err error) {
+	return x.lookup(offset, true)
+}
+
+func (x *Offset) lookup(offset int64, noWait bool) (entryOffset int64, position int32, err error) {
+	e, ok, err := x.find(offset-x.base, false, noWait)
 	if !ok {
 		return x.base, 0, err
 	}
@@ -68,7 +77,13 @@ func (x *Offset) Lookup(offset int64) (entryOffset int64, position int32, err er
 // offsets below the position, the one that Kafka takes. It is the second one where the first has just that position. Errors
 // are those of Lookup.
 func (x *Offset) Behind(position int64) (offset int64, ok bool, err error) {
-	e, ok, err := x.find(position, true)
+	e, ok, err := x.find(position, true, false)
+	return x.base + key(e[:OffsetWidth]), ok, err
+}
+
+// BehindNoWait is Behind for who must not wait for a disk: see LookupNoWait.
+func (x *Offset) BehindNoWait(position int64) (offset int64, ok bool, err error) {
+	e, ok, err := x.find(position, true, true)
 	return x.base + key(e[:OffsetWidth]), ok, err
 }
 

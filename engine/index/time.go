@@ -59,7 +59,7 @@ func (x *Time) MaybeAppend(timestamp, offset int64) error {
 // Lookup returns the greatest entry whose timestamp is at most timestamp, or -1 and the base offset: no batch before the
 // one that holds offset has a record of timestamp or later. An error that is ErrCorrupt asks for a rebuild.
 func (x *Time) Lookup(timestamp int64) (entryTimestamp, offset int64, err error) {
-	e, ok, err := x.find(timestamp, false)
+	e, ok, err := x.find(timestamp, false, false)
 	if !ok {
 		return -1, x.base, err
 	}

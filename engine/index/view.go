@@ -16,8 +16,12 @@ import (
 const readBelow = 4096
 
 // find returns the last entry whose key is at most target, or ok false; with behind the first one whose value is at least
-// target, or that after it: see pick.
-func (t *table) find(target int64, behind bool) (entry [12]byte, ok bool, err error) {
+// target, or that after it: see pick. With noWait it returns fs.ErrWouldBlock where the file would have to be read: a load from a mapping
+// may be a read, too.
+func (t *table) find(target int64, behind, noWait bool) (entry [12]byte, ok bool, err error) {
+	if noWait {
+		return t.findInMemory(target, behind)
+	}
 	t.mu.RLock()
 	if t.n == 0 || t.act != nil || t.view != nil {
 		entry, ok, err = t.search(target, behind)
@@ -37,6 +41,18 @@ func (t *table) find(target int64, behind bool) (entry [12]byte, ok bool, err er
 	t.mu.Unlock()
 	// Outside of mu: two indexes that push each other out would wait for each other.
 	return entry, ok, errors.Join(err, evicted.evict())
+}
+
+// findInMemory is find with noWait. Who has mu may be waiting for a disk.
+func (t *table) findInMemory(target int64, behind bool) (entry [12]byte, ok bool, err error) {
+	if !t.mu.TryRLock() {
+		return entry, false, fs.ErrWouldBlock
+	}
+	defer t.mu.RUnlock()
+	if t.n == 0 || t.act != nil || t.view != nil && t.view.mapping == nil {
+		return t.search(target, behind)
+	}
+	return entry, false, fs.ErrWouldBlock
 }
 
 // search looks in memory or in the view. The caller holds mu, at least for reading.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/index"
 	"github.com/zurau/zurau/engine/record"
 )
@@ -29,8 +30,35 @@ type Place struct {
 // Find returns the first batch whose last offset is at least offset, among the whole batches below end, or io.EOF. An
 // index.ErrCorrupt says that the indexes are to be built anew.
 func (s *Segment) Find(f io.ReaderAt, offset, end int64) (Place, error) {
-	found, err := s.first(f, offset, end, func(p Place) bool { return p.LastOffset >= offset })
-	if err != nil && err != io.EOF {
+	return s.find(f, s.index.Lookup, offset, end)
+}
+
+// FindNoWait is Find for who must not wait for a disk: it returns fs.ErrWouldBlock where something would have to come from there. A file
+// system that cannot say so is waited for.
+func (s *Segment) FindNoWait(f fs.File, offset, end int64) (Place, error) {
+	var from io.ReaderAt = f
+	if n, ok := f.(fs.NoWaiter); ok {
+		from = readNoWait{n}
+	}
+	return s.find(from, s.index.LookupNoWait, offset, end)
+}
+
+// readNoWait reads what is in memory.
+type readNoWait struct{ f fs.NoWaiter }
+
+func (r readNoWait) ReadAt(p []byte, at int64) (int, error) {
+	if err := r.f.ReadNoWait(p, at); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// A lookUp is that of an offset index.
+type lookUp func(offset int64) (entry int64, position int32, err error)
+
+func (s *Segment) find(f io.ReaderAt, l lookUp, offset, end int64) (Place, error) {
+	found, err := s.first(f, l, offset, end, func(p Place) bool { return p.LastOffset >= offset })
+	if err != nil && err != io.EOF && err != fs.ErrWouldBlock {
 		err = fmt.Errorf("find offset %d in %s: %w", offset, s.Path(), err)
 	}
 	return found, err
@@ -42,7 +70,7 @@ func (s *Segment) FindTime(f io.ReaderAt, t, from, end int64) (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
-	found, err := s.first(f, max(entry, from), end, func(p Place) bool { return p.LastOffset >= from && p.MaxTimestamp >= t })
+	found, err := s.first(f, s.index.Lookup, max(entry, from), end, func(p Place) bool { return p.LastOffset >= from && p.MaxTimestamp >= t })
 	if err != nil && err != io.EOF {
 		err = fmt.Errorf("find timestamp %d in %s: %w", t, s.Path(), err)
 	}
@@ -53,8 +81,8 @@ func (s *Segment) FindTime(f io.ReaderAt, t, from, end int64) (Place, error) {
 // io.EOF. An index is believed only as far as the log bears it out: the batch at the entry's position must start at or
 // before the offset that the entry names, else what is looked for could lie before it. (That offset is the last one of
 // the batch; in indexes of Kafka before 4.0, of several batches that were appended together.)
-func (s *Segment) first(f io.ReaderAt, offset, end int64, want func(Place) bool) (found Place, err error) {
-	entry, at, err := s.index.Lookup(offset)
+func (s *Segment) first(f io.ReaderAt, l lookUp, offset, end int64, want func(Place) bool) (found Place, err error) {
+	entry, at, err := l(offset)
 	if err != nil {
 		return Place{}, err
 	}

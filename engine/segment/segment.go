@@ -54,13 +54,14 @@ type Segment struct {
 
 	damaged []string // by Load
 
+	removed atomic.Bool // its files may be gone; set under files
+
 	files struct {
 		sync.Mutex
 		write, read fs.File
 		stale       []fs.File // read, of the file that own has replaced, while somebody holds it
 		readers     int
 		used        bool // read was, since Shared looked
-		removed     bool
 		unseen      bool // made from what was Kept, and the file was not opened since
 	}
 }
@@ -179,9 +180,9 @@ func (s *Segment) IndexFull() bool { return s.index.Full() || s.times.Full() }
 // readers do not wait for it. A segment has one writer at a time, and is not removed meanwhile.
 func (s *Segment) Writer(flag int) (fs.File, error) {
 	s.files.Lock()
-	f, removed := s.files.write, s.files.removed
+	f := s.files.write
 	s.files.Unlock()
-	if removed {
+	if s.removed.Load() {
 		return nil, fmt.Errorf("open %s: %w", s.Path(), os.ErrClosed)
 	}
 	if f != nil {
@@ -196,7 +197,7 @@ func (s *Segment) Writer(flag int) (fs.File, error) {
 	}
 	s.files.Lock()
 	defer s.files.Unlock()
-	if s.files.removed || s.files.write != nil {
+	if s.removed.Load() || s.files.write != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s.Path(), os.ErrClosed), f.Close())
 	}
 	s.files.write = f
@@ -278,11 +279,26 @@ func (s *Segment) Acquire() (fs.File, error) {
 	return f, err
 }
 
+// AcquireNoWait is Acquire for who must not wait for a disk: it returns fs.ErrWouldBlock where the file is not open, or somebody may be about
+// to open it.
+func (s *Segment) AcquireNoWait() (fs.File, error) {
+	if !s.files.TryLock() {
+		return nil, fs.ErrWouldBlock
+	}
+	defer s.files.Unlock()
+	if s.files.read == nil {
+		return nil, fs.ErrWouldBlock
+	}
+	s.files.readers++
+	s.files.used = true
+	return s.files.read, nil
+}
+
 func (s *Segment) acquire() (f fs.File, opened bool, err error) {
 	s.files.Lock()
 	defer s.files.Unlock()
 	if s.files.read == nil {
-		if s.files.removed {
+		if s.removed.Load() {
 			return nil, false, fmt.Errorf("open %s: %w", s.Path(), os.ErrClosed)
 		}
 		f, err := s.look()
@@ -309,7 +325,7 @@ func (s *Segment) Release() {
 		return
 	}
 	s.closeStale()
-	if s.files.removed && s.files.read != nil {
+	if s.removed.Load() && s.files.read != nil {
 		s.files.read.Close()
 		s.files.read = nil
 	}
@@ -336,7 +352,7 @@ func (s *Segment) CloseReader() {
 func (s *Segment) Close() error {
 	s.files.Lock()
 	defer s.files.Unlock()
-	s.files.removed = true
+	s.removed.Store(true)
 	var errs []error
 	if s.files.write != nil {
 		errs = append(errs, s.files.write.Close())

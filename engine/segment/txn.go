@@ -60,17 +60,17 @@ func (s *Segment) Aborted(dst []index.AbortedTxn, from, to int64, noWait bool) (
 func (s *Segment) HasAborted() bool { return s.txns.Load() != nil }
 
 // OffsetBehind returns the offset of the first index entry at a position or behind it, or ok false where there is none: an
-// upper bound for the offsets below the position, the one that Kafka takes.
-func (s *Segment) OffsetBehind(position int64) (offset int64, ok bool, err error) {
+// upper bound for the offsets below the position, the one that Kafka takes. With noWait it returns fs.ErrWouldBlock where the index would have
+// to be read.
+func (s *Segment) OffsetBehind(position int64, noWait bool) (offset int64, ok bool, err error) {
+	if noWait {
+		return s.index.BehindNoWait(position)
+	}
 	return s.index.Behind(position)
 }
 
 // Removed reports whether the segment was closed: its files may be gone.
-func (s *Segment) Removed() bool {
-	s.files.Lock()
-	defer s.files.Unlock()
-	return s.files.removed
-}
+func (s *Segment) Removed() bool { return s.removed.Load() }
 
 // SettleTxns puts the transaction index on stable storage, and with seal lets go of its memory. made reports that its file
 // is new: the caller syncs the directory. Its error is final for the directory.
