@@ -100,14 +100,14 @@ type fetchRequest struct {
 	woken atomic.Bool // there is something to look at that nobody has looked at
 	lost  atomic.Bool // the client has gone
 
-	mu     sync.Mutex // held while a reader waits for a disk: see Wake
-	denied int16      // a code for all partitions
-	got    []fetched
-	noWait bool // the look must not wait for a disk
-	cold   bool // and so it did not see all
-	asked  bool // a reader is about to look
-	timer  *time.Timer
-	parts  []*partition.Partition // that it waits for
+	mu       sync.Mutex // held while a reader waits for a disk: see Wake
+	denied   int16      // a code for all partitions
+	got      []fetched
+	patience dirSet // directories whose disks the look may wait for
+	cold     dirSet // others, of which it did not see all for that
+	asked    bool   // a reader is about to look
+	timer    *time.Timer
+	parts    []*partition.Partition // that it waits for
 }
 
 func (b *Broker) fetch(r *wire.Request) error {
@@ -160,16 +160,18 @@ func (f *fetchRequest) rouse() {
 // see looks, and reports whether the request is to be answered now. Else it waits, or a reader is about to look, because
 // that would keep whoever calls for too long. f is locked.
 func (f *fetchRequest) see(reader bool) bool {
-	if !reader && f.slow() {
-		f.ask()
-		return false
+	if !reader {
+		f.patience, f.cold = 0, 0
+		if len(f.want) > inlineLook {
+			f.ask()
+			return false
+		}
 	}
-	f.noWait = !reader
 	enough := f.look()
 	switch {
 	case enough:
 		return true
-	case f.cold:
+	case f.cold != 0:
 		f.ask()
 		return false
 	case f.timer != nil:
@@ -182,16 +184,15 @@ func (f *fetchRequest) see(reader bool) bool {
 	return f.see(reader)
 }
 
-// slow reports whether a look takes long: see hasZstd for old versions.
-func (f *fetchRequest) slow() bool { return len(f.want) > inlineLook || f.r.Version < 10 }
-
-// ask has a reader look, which may wait for a disk. Asked again before that, it looks once. f is locked.
+// ask has a reader look, which waits for the disks of what was not seen: of those alone, so that a disk that hangs keeps nobody who needs nothing
+// of it. What turns out to be of others meanwhile is asked for again. Asked twice before that, it looks once. f is locked.
 func (f *fetchRequest) ask() {
 	if f.asked {
 		return
 	}
 	f.asked = true
-	f.b.readers.do(func() {
+	f.patience |= f.cold
+	f.b.readers.do(f.patience, func() {
 		f.turn(func() bool {
 			f.asked = false
 			return f.see(true)
@@ -202,7 +203,7 @@ func (f *fetchRequest) ask() {
 // look reads what is there, and reports whether the request can be answered with it. f is locked.
 func (f *fetchRequest) look() bool {
 	f.drop()
-	f.cold = false
+	f.cold = 0
 	left, whole, total, urgent := int64(f.limits.maxBytes), true, int64(0), false
 	for i := range f.want {
 		g := f.read(&f.want[i], left, whole)
@@ -214,7 +215,7 @@ func (f *fetchRequest) look() bool {
 		urgent = urgent || g.code != 0 || g.diverging
 		f.got = append(f.got, g)
 	}
-	return !f.cold && (urgent || total >= int64(f.limits.minBytes) || f.b.stopping.Load())
+	return f.cold == 0 && (urgent || total >= int64(f.limits.minBytes) || f.b.stopping.Load())
 }
 
 // drop lets go of what was found: files that retention wants to remove, and memory. f is locked.
@@ -258,12 +259,11 @@ func (f *fetchRequest) Wake(p *partition.Partition) {
 	f.rouse()
 }
 
-// expire answers with what there is.
+// expire answers with what there is, as soon as that has been seen.
 func (f *fetchRequest) expire() {
 	f.turn(func() bool {
-		f.noWait = false // this is a goroutine of its own
-		f.look()
-		return true
+		f.limits.minBytes = 0
+		return !f.asked && f.see(false)
 	})
 }
 

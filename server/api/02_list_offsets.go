@@ -50,24 +50,29 @@ func (b *Broker) listOffsets(r *wire.Request) error {
 	if err := r.Decode(req); err != nil {
 		return err
 	}
-	if searches(req) {
-		b.readers.do(func() { r.Reply(b.offsetsFor(req)) })
+	if dirs := b.searched(req); dirs != 0 {
+		b.readers.do(dirs, func() { r.Reply(b.offsetsFor(req)) })
 		return nil
 	}
 	r.Reply(b.offsetsFor(req))
 	return nil
 }
 
-// searches reports whether a request may have to read from the disk.
-func searches(req *kmsg.ListOffsetsRequest) bool {
+// searched returns the directories that a request may have to read from.
+func (b *Broker) searched(req *kmsg.ListOffsetsRequest) (dirs dirSet) {
 	for i := range req.Topics {
+		topic := b.Partitions.ByName(req.Topics[i].Topic)
 		for j := range req.Topics[i].Partitions {
-			if t := req.Topics[i].Partitions[j].Timestamp; t >= 0 || t == greatestTime {
-				return true
+			p := &req.Topics[i].Partitions[j]
+			if topic == nil || p.Timestamp < 0 && p.Timestamp != greatestTime {
+				continue
+			}
+			if at := topic.Partition(p.Partition); at != nil {
+				dirs |= b.setOf(at.Dir)
 			}
 		}
 	}
-	return false
+	return dirs
 }
 
 // offsetsFor answers the request. Each partition has one answer, however often it was asked for.

@@ -23,7 +23,7 @@ type Broker struct {
 	Dirs   *logdir.Set
 	Groups *group.Coordinator
 	Static *config.Static
-	// DiskReaders is how many fetches wait for a disk at a time; 0 chooses.
+	// DiskReaders is how many fetches and look-ups wait at a time for the disks of the same log directories; 0 chooses.
 	DiskReaders int
 	// FetchMaxBytes is the most records that an answer to a fetch has, in bytes [fetch.max.bytes]; 0 is Kafka's default.
 	FetchMaxBytes int32
@@ -39,7 +39,7 @@ type Broker struct {
 	stopping atomic.Bool
 	sessions sessions
 	workers  workers // unpack batches
-	readers  workers // read from disks
+	readers  readers // read from disks
 	ids      producerIDs
 }
 

@@ -46,16 +46,20 @@ func (f *fetchRequest) read(w *wanted, left int64, whole bool) fetched {
 	if f.diverges(w, p, &g) {
 		return g
 	}
-	r, err := f.readLog(p.Log, w.offset, int(min(left, int64(w.maxBytes))), whole)
-	if errors.Is(err, engine.ErrWouldBlock) {
-		f.cold = true
+	dir := f.b.setOf(p.Dir)
+	noWait := f.patience&dir == 0
+	r, err := f.readLog(p.Log, w.offset, int(min(left, int64(w.maxBytes))), whole, noWait)
+	old := f.r.Version < 10 // it has to be looked into
+	if errors.Is(err, engine.ErrWouldBlock) || err == nil && old && noWait && r.File != nil {
+		r.Release()
+		f.cold |= dir
 		return g
 	}
 	if err != nil {
 		g.code = readCode(err)
 		return g
 	}
-	if f.r.Version < 10 && hasZstd(&r.Range) {
+	if old && hasZstd(&r.Range) {
 		r.Release()
 		g.code = kerr.UnsupportedCompressionType.Code
 		return g
@@ -65,13 +69,13 @@ func (f *fetchRequest) read(w *wanted, left int64, whole bool) fetched {
 }
 
 // readLog reads what the isolation level lets see.
-func (f *fetchRequest) readLog(l *engine.Log, offset int64, most int, whole bool) (c engine.Committed, err error) {
+func (f *fetchRequest) readLog(l *engine.Log, offset int64, most int, whole, noWait bool) (c engine.Committed, err error) {
 	switch {
-	case f.limits.isolation == 1 && f.noWait:
+	case f.limits.isolation == 1 && noWait:
 		return l.ReadCommittedNoWait(offset, most, whole)
 	case f.limits.isolation == 1:
 		return l.ReadCommitted(offset, most, whole)
-	case f.noWait:
+	case noWait:
 		c.Range, err = l.ReadNoWait(offset, most, whole)
 	default:
 		c.Range, err = l.Read(offset, most, whole)

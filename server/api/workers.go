@@ -6,7 +6,7 @@ import (
 )
 
 // workers run what would keep an event loop from its connections. Those for decompression are as many as CPUs, so that
-// such work does not crowd out the commits that wait for a turn; those that read from disks are diskReaders. They are
+// such work does not crowd out the commits that wait for a turn; those that read from disks are of readers. They are
 // started as they are needed, and end when nothing is left to do.
 type workers struct {
 	n int // at most so many at a time; 0: as many as CPUs
@@ -16,9 +16,6 @@ type workers struct {
 	running int
 	alive   sync.WaitGroup
 }
-
-// diskReaders is how many reads wait for a disk at a time: what keeps an SSD busy.
-const diskReaders = 32
 
 // do has a worker run f, and does not wait for it: who calls may be an event loop, a writer of the engine, or a worker
 // itself. What waits is bounded all the same, since each job belongs to a request that its connection holds, and netio

@@ -59,3 +59,27 @@ func TestWorkIsBegunInTheOrderInWhichItCame(t *testing.T) {
 		t.Errorf("%d jobs of 100", len(got))
 	}
 }
+
+// Whoever reads from a disk that hangs takes a reader from those alone who need something of that disk, too.
+func TestAReaderThatHangsIsMissedByItsOwnDirectoriesAlone(t *testing.T) {
+	r := readers{n: 1}
+	const a, b dirSet = 1, 2
+	hang, begun := make(chan struct{}), make(chan struct{})
+	r.do(b, func() { close(begun); <-hang })
+	<-begun
+	var waited atomic.Bool
+	r.do(b, func() { waited.Store(true) })
+	for _, dirs := range []dirSet{0, a, a | b} {
+		done := make(chan struct{})
+		r.do(dirs, func() { close(done) })
+		<-done
+	}
+	if waited.Load() {
+		t.Error("more readers of one directory than allowed")
+	}
+	close(hang)
+	r.wait()
+	if !waited.Load() {
+		t.Error("who waited for the reader was forgotten")
+	}
+}

@@ -13,7 +13,7 @@ var zurauKeys = []Key{
 	{"zurau.network.loops", Int, "0", between{0, 1024}, Low, ReadOnly, Ours, "",
 		"Event loops for connections; 0 takes one for each processor."},
 	{"zurau.read.workers", Int, "0", between{0, 4096}, Low, ReadOnly, Ours, "",
-		"Reads of files that are not in memory at once; 0 chooses."},
+		"Reads at once of files that are not in memory, for each log directory; 0 chooses."},
 	{"zurau.reserve.bytes", Long, "268435456", atLeast(0), Medium, ReadOnly, Ours, "",
 		"Space on the file system of a log directory that appends leave free, so that recovery and deletion have room."},
 	{"zurau.ring", String, "auto", oneOf{"auto", "on", "off"}, Low, ReadOnly, Ours, "",
