@@ -21,9 +21,12 @@ type BackupOptions struct {
 	NoLinks bool
 	// SkipOffline leaves logs out that are offline. Without it one such log fails the backup, before anything is made.
 	SkipOffline bool
-	// Also, if it is not nil, adds what the caller keeps beside the logs: it is given the folder in which the backup is made, before
-	// the first log is.
-	Also func(dir string) error
+	// AfterInternal, if it is not nil, is called when the logs whose topics begin with two underscores are copied, before any other is. Who
+	// backs up several engines at once waits in it for all of them: then no group's offset lies behind the end of a log.
+	AfterInternal func() error
+	// AfterLogs, if it is not nil, is called when all logs are copied, with the folder in which the backup is made: it adds what the caller
+	// keeps beside the logs, which then knows of all that they have.
+	AfterLogs func(dir string) error
 	// Progress, if it is not nil, is told the bytes of each piece that is done, however it was. It may be called from several
 	// goroutines at once.
 	Progress func(bytes int64)
@@ -35,14 +38,17 @@ type Backup struct {
 	Records int64            // offsets from the log start to the end, over all logs
 	Bytes   map[fs.Way]int64 // of segments and their small files, by how they were made
 	Offline []Name           // left out
+	// Unclean says that nobody had the directory, and that it had not been stopped in order (BackupDir): the backup has what a start
+	// on it would have found.
+	Unclean bool
 }
 
-// incomplete ends the name of the folder in which a backup is made.
-const incomplete = ".incomplete"
+// Incomplete ends the name of the folder in which a backup is made. One that is left was not finished.
+const Incomplete = ".incomplete"
 
 // Backup makes a directory, which must not be there, with all logs as an orderly stop would leave them: what Kafka and this
 // package open. Each log has everything that was appended to it before Backup came to it, and everything is on stable storage when
-// it returns without an error. After an error nothing is left; a crash leaves a folder whose name ends in .incomplete.
+// it returns without an error. After an error nothing is left; a crash leaves a folder whose name ends in Incomplete.
 //
 // Appends, reads, retention and all else go on meanwhile. Logs are not of one moment; those whose topics begin with two
 // underscores come first, so that no group's offset in a backup lies behind the end of a log.
@@ -66,7 +72,8 @@ func (e *Engine) Backup(ctx context.Context, dir string, o BackupOptions) (Backu
 }
 
 // BackupDir is Engine.Backup for a directory that nobody has open. The caller holds its lock, if anybody else could take it. The
-// directory is left as it is, also where it was not stopped in order: what a start would do to it is done to the backup.
+// directory is left as it is, also where it was not stopped in order: what a start would do to it is done to the backup. What was not
+// flushed then is copied and never shared: after a flush that failed, the page cache has what the disk does not.
 func BackupDir(ctx context.Context, fsys fs.FS, from, to string, o BackupOptions) (Backup, error) {
 	b := &backup{ctx: ctx, fs: fsys, from: from, to: to, opt: o}
 	return b.make(b.directory)
@@ -79,6 +86,7 @@ type backup struct {
 	from, to string
 	opt      BackupOptions
 	reserve  int64
+	points   map[Name]int64 // up to where logs were flushed, of a directory that nobody has
 	bytes    [fs.Copied + 1]atomic.Int64
 	done     Backup
 }
@@ -89,7 +97,7 @@ func (b *backup) make(fill func() error) (_ Backup, err error) {
 	if err := b.place(); err != nil {
 		return Backup{}, err
 	}
-	dir := b.to + incomplete
+	dir := b.to + Incomplete
 	if err := b.remove(dir); err != nil { // of one that was killed
 		return Backup{}, err
 	}
@@ -101,13 +109,13 @@ func (b *backup) make(fill func() error) (_ Backup, err error) {
 	if err := b.fs.MkdirAll(dir); err != nil {
 		return Backup{}, err
 	}
-	if b.opt.Also != nil {
-		if err := b.opt.Also(dir); err != nil {
-			return Backup{}, err
-		}
-	}
 	if err := fill(); err != nil {
 		return Backup{}, err
+	}
+	if b.opt.AfterLogs != nil {
+		if err := b.opt.AfterLogs(dir); err != nil {
+			return Backup{}, err
+		}
 	}
 	if err := b.fs.SyncDir(dir); err != nil {
 		return Backup{}, err
@@ -209,8 +217,11 @@ func (b *backup) check(e *Engine) error {
 	return nil
 }
 
-// duplicate makes a file of the backup. With sealed nobody will write to it any more.
-func (b *backup) duplicate(from, to string, size int64, sealed bool) error {
+// duplicate makes a file of the backup.
+func (b *backup) duplicate(from, to string, size int64, share fs.Sharing) error {
+	if b.opt.NoLinks {
+		share = min(share, fs.Blocks)
+	}
 	if err := b.ctx.Err(); err != nil {
 		return err
 	}
@@ -218,7 +229,7 @@ func (b *backup) duplicate(from, to string, size int64, sealed bool) error {
 		return fmt.Errorf("%d bytes are free where %s is to be, and %d are kept: %w", free, to, b.reserve, ErrNoSpace)
 	}
 	told := int64(0)
-	way, err := fs.Duplicate(b.fs, from, to, size, sealed && !b.opt.NoLinks, func(n int64) error {
+	way, err := fs.Duplicate(b.fs, from, to, size, share, func(n int64) error {
 		told += n
 		b.tell(n)
 		return b.ctx.Err()
@@ -237,8 +248,15 @@ func (b *backup) tell(n int64) {
 	}
 }
 
-// rootFiles are files beside the logs that are neither an engine's state nor made again by finish, and that a backup has too.
-var rootFiles = []string{checkpoint.MetaName, checkpoint.CleanerOffsets}
+// rootFiles are files beside the logs that are neither an engine's state nor made again by finish, and that a backup has too. The last
+// is Kafka's: where its metadata begins.
+var rootFiles = []string{checkpoint.MetaName, checkpoint.CleanerOffsets, "bootstrap.checkpoint"}
+
+// there reports whether the directory has a file or folder of that name.
+func (b *backup) there(name string) bool {
+	_, err := b.fs.Stat(filepath.Join(b.from, name))
+	return err == nil
+}
 
 // root duplicates a file of the root, where it is there.
 func (b *backup) root(name string) error {
@@ -250,5 +268,5 @@ func (b *backup) root(name string) error {
 	if err != nil {
 		return err
 	}
-	return b.duplicate(from, filepath.Join(b.to+incomplete, name), info.Size(), false)
+	return b.duplicate(from, filepath.Join(b.to+Incomplete, name), info.Size(), fs.Blocks)
 }

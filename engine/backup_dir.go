@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,6 +27,9 @@ func (b *backup) directory() error {
 	if !slices.ContainsFunc(entries, ours) {
 		return fmt.Errorf("%s is no log directory: it has no log, no %s and no %s", b.from, checkpoint.MetaName, checkpoint.RecoveryPoints)
 	}
+	if err := b.readPoints(); err != nil {
+		return err
+	}
 	for _, entry := range entries {
 		name := entry.Name()
 		_, isLog := ParseName(name)
@@ -33,13 +37,31 @@ func (b *backup) directory() error {
 		case entry.IsDir() && (isLog || name == metadataTopic+"-0"):
 			err = b.folder(name, isLog)
 		case entry.IsDir(): // what a start would remove, or has set aside
-		case strings.HasSuffix(name, ".lock") || passing(name):
+		case strings.HasSuffix(name, ".lock") || passing(name) || entry.Type() == os.ModeSocket:
 		default:
-			err = b.file(b.from, b.to+incomplete, entry, false)
+			err = b.file(b.from, b.to+Incomplete, entry, b.atRest())
 		}
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// readPoints reads up to where logs were flushed.
+func (b *backup) readPoints() error {
+	_, clean, err := checkpoint.ReadCleanShutdown(b.fs, b.from)
+	if err != nil {
+		return err
+	}
+	b.done.Unclean = !clean
+	points, err := checkpoint.ReadOffsets(b.fs, filepath.Join(b.from, checkpoint.RecoveryPoints))
+	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, checkpoint.ErrCorrupt) {
+		return err
+	}
+	b.points = map[Name]int64{}
+	for _, p := range points {
+		b.points[Name{p.Topic, p.Partition}] = p.Offset
 	}
 	return nil
 }
@@ -55,7 +77,7 @@ func passing(name string) bool {
 // folder copies a log's folder. In a log the files of sealed segments are written by nobody: Kafka's metadata log is its
 // controller's.
 func (b *backup) folder(name string, isLog bool) error {
-	from, to := filepath.Join(b.from, name), filepath.Join(b.to+incomplete, name)
+	from, to := filepath.Join(b.from, name), filepath.Join(b.to+Incomplete, name)
 	entries, err := b.fs.ReadDir(from)
 	if err != nil {
 		return err
@@ -63,25 +85,52 @@ func (b *backup) folder(name string, isLog bool) error {
 	if err := b.fs.MkdirAll(to); err != nil {
 		return err
 	}
-	newest := ""
-	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), segment.LogSuffix) {
-			newest = entry.Name() // in the order of their names
-		}
+	share := map[string]fs.Sharing{}
+	if isLog {
+		share = b.shareable(name, entries)
 	}
 	for _, entry := range entries {
 		if passing(entry.Name()) {
 			continue
 		}
-		sealed := isLog && strings.HasSuffix(entry.Name(), segment.LogSuffix) && entry.Name() != newest
-		if err := b.file(from, to, entry, sealed); err != nil {
+		how, ok := share[entry.Name()]
+		if !ok {
+			how = b.atRest()
+		}
+		if err := b.file(from, to, entry, how); err != nil {
 			return err
 		}
 	}
 	return b.fs.SyncDir(to)
 }
 
-func (b *backup) file(from, to string, entry os.DirEntry, sealed bool) error {
+// shareable says of the log files of a folder, but for the last one, what they may share: nobody writes to them any more, and they were
+// flushed up to the recovery point.
+func (b *backup) shareable(folder string, entries []os.DirEntry) map[string]fs.Sharing {
+	n, _ := ParseName(folder)
+	share, last := map[string]fs.Sharing{}, ""
+	for _, entry := range entries { // in the order of their offsets
+		base, kind, _ := splitName(entry.Name())
+		if kind != segment.LogSuffix {
+			continue
+		}
+		if last != "" && (!b.done.Unclean || base <= b.points[n]) {
+			share[last] = fs.Names
+		}
+		last = entry.Name()
+	}
+	return share
+}
+
+// atRest is what files may share that an orderly stop leaves on stable storage.
+func (b *backup) atRest() fs.Sharing {
+	if b.done.Unclean {
+		return fs.Nothing
+	}
+	return fs.Blocks
+}
+
+func (b *backup) file(from, to string, entry os.DirEntry, share fs.Sharing) error {
 	name := filepath.Join(from, entry.Name())
 	if !entry.Type().IsRegular() {
 		return fmt.Errorf("%s is no file", name)
@@ -90,7 +139,7 @@ func (b *backup) file(from, to string, entry os.DirEntry, sealed bool) error {
 	if err != nil {
 		return err
 	}
-	return b.duplicate(name, filepath.Join(to, entry.Name()), info.Size(), sealed)
+	return b.duplicate(name, filepath.Join(to, entry.Name()), info.Size(), share)
 }
 
 // Link, Names and Reflink make a patient file system an fs.Linker where the one below is.

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/zurau/zurau/engine/checkpoint"
+	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/segment"
 )
@@ -47,6 +48,11 @@ func (b *backup) engine(e *Engine) error {
 			return err
 		}
 	}
+	if folder := metadataTopic + "-0"; b.there(folder) { // Kafka's, which nobody changes here
+		if err := b.folder(folder, false); err != nil {
+			return err
+		}
+	}
 	var internal, others []*Log
 	for _, l := range e.Logs() {
 		switch {
@@ -57,29 +63,39 @@ func (b *backup) engine(e *Engine) error {
 			others = append(others, l)
 		}
 	}
-	var mu sync.Mutex
-	var first error
 	found := map[Name]still{}
-	for _, logs := range [][]*Log{internal, others} {
-		_ = e.each(logs, func(l *Log) error { // the first error is what matters: the others follow from it
-			s, err := b.log(l)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				if first == nil {
-					first = fmt.Errorf("%s: %w", l.name, err)
-				}
-				cancel()
-			} else if s != nil {
-				found[l.name] = *s
-			}
-			return nil
-		})
-		if first != nil {
-			return first
+	if err := b.logs(e, internal, found, cancel); err != nil {
+		return err
+	}
+	if b.opt.AfterInternal != nil {
+		if err := b.opt.AfterInternal(); err != nil {
+			return err
 		}
 	}
+	if err := b.logs(e, others, found, cancel); err != nil {
+		return err
+	}
 	return b.checkpoints(found)
+}
+
+// logs copies some logs, several at a time, and adds to found how they were.
+func (b *backup) logs(e *Engine, logs []*Log, found map[Name]still, cancel func()) (first error) {
+	var mu sync.Mutex
+	_ = e.each(logs, func(l *Log) error { // the first error is what matters: the others follow from it
+		s, err := b.log(l)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			if first == nil {
+				first = fmt.Errorf("%s: %w", l.name, err)
+			}
+			cancel()
+		} else if s != nil {
+			found[l.name] = *s
+		}
+		return nil
+	})
+	return first
 }
 
 // checkpoints says of each log where a recovery begins.
@@ -92,7 +108,7 @@ func (b *backup) checkpoints(found map[Name]still) error {
 		offsets = append(offsets, checkpoint.Offset{Topic: n.Topic, Partition: n.Partition, Offset: s.point.offset})
 		starts = append(starts, checkpoint.Offset{Topic: n.Topic, Partition: n.Partition, Offset: s.start})
 	}
-	dir := b.to + incomplete
+	dir := b.to + Incomplete
 	if err := checkpoint.Replace(b.fs, filepath.Join(dir, recoveryName), appendPoints(nil, points)); err != nil {
 		return err
 	}
@@ -108,7 +124,7 @@ func (b *backup) checkpoints(found map[Name]still) error {
 
 // log copies a log and returns it as it was, or nil where there is nothing of it.
 func (b *backup) log(l *Log) (*still, error) {
-	dir := filepath.Join(b.to+incomplete, l.name.String())
+	dir := filepath.Join(b.to+Incomplete, l.name.String())
 	for tries := 0; ; tries++ {
 		s, err := b.logOnce(l, dir)
 		switch {
@@ -231,7 +247,11 @@ var segmentFiles = []string{segment.IndexSuffix, segment.TimeSuffix, segment.Txn
 // they are never linked.
 func (b *backup) segment(s *segment.Segment, size int64, dir string, sealed bool) error {
 	from := filepath.Dir(s.Path())
-	if err := b.duplicate(s.Path(), filepath.Join(dir, filepath.Base(s.Path())), size, sealed); err != nil {
+	share := fs.Blocks
+	if sealed {
+		share = fs.Names
+	}
+	if err := b.duplicate(s.Path(), filepath.Join(dir, filepath.Base(s.Path())), size, share); err != nil {
 		return err
 	}
 	for _, suffix := range segmentFiles {
@@ -263,7 +283,7 @@ func (b *backup) beside(name, dir string) error {
 	}
 	info, err := b.fs.Stat(name)
 	if err == nil {
-		err = b.duplicate(name, to, info.Size(), false)
+		err = b.duplicate(name, to, info.Size(), fs.Blocks)
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // nor need it be

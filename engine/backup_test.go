@@ -58,7 +58,7 @@ func mustContents(t *testing.T, l *Log) []stored {
 
 func nothingAt(t *testing.T, fsys fs.FS, dir string) {
 	t.Helper()
-	for _, name := range []string{dir, dir + incomplete} {
+	for _, name := range []string{dir, dir + Incomplete} {
 		if _, err := fsys.Stat(name); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is there: %v", name, err)
 		}
@@ -397,5 +397,46 @@ func TestADirectoryThatNobodyHasIsCopiedWithWhatOnlyItsStageHas(t *testing.T) {
 		}
 		must(t, (&backup{fs: disk}).remove("/data")) // nothing is only there
 		sameLog(t, opened(t, disk.Clone(fs.DropUnflushed), backupTo, crashOptions(disk, ways[0])), l.Name(), want)
+	}
+}
+
+// A directory whose process ended with a flush that failed shows what the disk does not have, and calls it clean. A backup by reflink
+// or link would have what the disk has, or the same lie; a start on the directory has what it shows.
+func TestABackupOfADirectoryWhoseFlushFailedHasWhatAStartOnItHas(t *testing.T) {
+	for _, reflinks := range []bool{true, false} {
+		for _, h := range ways {
+			t.Run(fmt.Sprint(h.name, " reflinks ", reflinks), func(t *testing.T) {
+				b := newBench(t)
+				b.stop()
+				b.disk.SetReflinks(reflinks)
+				b.opt = crashOptions(b.disk, h)
+				b.opt.StageBytes = -1
+				b.open()
+				c := crashConfig(h, false)
+				l := b.create("t", c)
+				b.fill(l, 60)
+				must(t, b.e.Checkpoint()) // some segments lie below it
+				failFrom(b.disk, ".log", unix.EIO, fs.OpDatasync, fs.OpWriteDurable)
+				for i := int64(60); appendOne(l, batchOf(batchID(i), 1, 100, testNow, -1, 0)).Err == nil; i++ {
+				}
+				b.disk.SetHook(nil)
+				b.e.Close() // offline
+				got, err := BackupDir(context.Background(), b.disk, "/data", backupTo, BackupOptions{})
+				must(t, err)
+				way := fs.Linked
+				if reflinks {
+					way = fs.Reflinked
+				}
+				if !got.Unclean || got.Bytes[way] == 0 || got.Bytes[fs.Copied] == 0 {
+					t.Errorf("it says %+v", got)
+				}
+				b.open()
+				want := mustContents(t, b.log("t"))
+				if len(want) < 60 {
+					t.Errorf("%d batches, want 60 at least", len(want))
+				}
+				sameLog(t, opened(t, b.disk.Clone(fs.DropUnflushed), backupTo, crashOptions(b.disk, h)), l.Name(), want)
+			})
+		}
 	}
 }

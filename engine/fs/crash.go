@@ -70,6 +70,8 @@ type Crash struct {
 		boot    string
 		space   int64 // capacity in blocks
 		used    int64 // blocks
+		// reflinks says whether files can share blocks.
+		reflinks bool
 	}
 }
 

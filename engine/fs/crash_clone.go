@@ -25,7 +25,7 @@ func (c *Crash) Clone(p Policy) *Crash {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clone := NewCrash(c.mu.rng.Uint64())
-	clone.mu.space, clone.mu.numbers = c.mu.space, c.mu.numbers
+	clone.mu.space, clone.mu.numbers, clone.mu.reflinks = c.mu.space, c.mu.numbers, c.mu.reflinks
 	if p == KeepAll {
 		clone.mu.boot = c.mu.boot
 	}

@@ -33,16 +33,29 @@ const (
 
 func (w Way) String() string { return [...]string{"reflink", "link", "copy"}[w] }
 
+// Sharing is what Duplicate may have the two files share instead of copying.
+type Sharing int
+
+// The kinds of sharing.
+const (
+	Nothing Sharing = iota
+	Blocks          // by a reflink: what the disk has, so all of it must have been flushed
+	Names           // or by a second name, where nobody writes to the file any more
+)
+
 // duplicateBytes is how much is copied at a time.
 const duplicateBytes = 1 << 20
 
-// Duplicate makes the file to of the first size bytes of from, by a reflink where that is possible, with link by a second name
+// Duplicate makes the file to of the first size bytes of from, by a reflink where that may be and is possible, by a second name
 // where that is and from has just these bytes, and else by a copy. What it has made is on stable storage when it returns, but for
-// the name: see SyncDir. A file that is linked must have been flushed, and nobody may write to it any more. copied is called with
-// the bytes of each piece that was copied; its error ends the work. After an error there may be a part of the file.
-func Duplicate(fsys FS, from, to string, size int64, link bool, copied func(int64) error) (Way, error) {
+// the name: see SyncDir. copied is called with the bytes of each piece that was copied; its error ends the work. After an error
+// there may be a part of the file.
+//
+// A reflink has what is on the disk, a copy what is in the page cache. After a flush that failed these differ, and nobody is told: the
+// kernel calls the pages clean that it could not write.
+func Duplicate(fsys FS, from, to string, size int64, share Sharing, copied func(int64) error) (Way, error) {
 	l, ok := fsys.(Linker)
-	if ok {
+	if ok && share >= Blocks {
 		switch err := l.Reflink(from, to); {
 		case err == nil:
 			return Reflinked, cutTo(fsys, to, size)
@@ -50,7 +63,7 @@ func Duplicate(fsys FS, from, to string, size int64, link bool, copied func(int6
 			return Reflinked, err
 		}
 	}
-	if ok && link {
+	if ok && share >= Names {
 		info, err := fsys.Stat(from)
 		if err != nil {
 			return Linked, err

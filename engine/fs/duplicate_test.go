@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func noProgress(int64) error { return nil }
@@ -67,20 +69,21 @@ func TestADuplicateHasTheBytesThatWereAskedForOnStableStorage(t *testing.T) {
 		must(t, f.Write(whole, 0, true))
 		must(t, fsys.SyncDir(dir))
 		for _, c := range []struct {
-			size int
-			link bool
-			ways []Way
+			size  int
+			share Sharing
+			ways  []Way
 		}{
-			{len(whole), true, []Way{Linked, Reflinked}},
-			{len(whole) - 7, true, []Way{Copied, Reflinked}}, // a second name would have more
-			{len(whole), false, []Way{Copied, Reflinked}},
-			{0, false, []Way{Copied, Reflinked}},
+			{len(whole), Names, []Way{Linked, Reflinked}},
+			{len(whole) - 7, Names, []Way{Copied, Reflinked}}, // a second name would have more
+			{len(whole), Blocks, []Way{Copied, Reflinked}},
+			{0, Blocks, []Way{Copied, Reflinked}},
+			{len(whole), Nothing, []Way{Copied, Copied}},
 		} {
 			to := filepath.Join(dir, "b")
-			way, err := Duplicate(fsys, a, to, int64(c.size), c.link, noProgress)
+			way, err := Duplicate(fsys, a, to, int64(c.size), c.share, noProgress)
 			must(t, err)
 			if way != c.ways[0] && way != c.ways[1] {
-				t.Errorf("%d bytes, link %t: by a %v", c.size, c.link, way)
+				t.Errorf("%d bytes, sharing %d: by a %v", c.size, c.share, way)
 			}
 			must(t, fsys.SyncDir(dir))
 			left := fsys
@@ -88,17 +91,59 @@ func TestADuplicateHasTheBytesThatWereAskedForOnStableStorage(t *testing.T) {
 				left = disk.Clone(DropUnflushed)
 			}
 			if got := content(t, left, to); !bytes.Equal(got, whole[:c.size]) {
-				t.Errorf("%d bytes, link %t: got %d others", c.size, c.link, len(got))
+				t.Errorf("%d bytes, sharing %d: got %d others", c.size, c.share, len(got))
 			}
 			must(t, fsys.Remove(to))
 		}
-		_, err := Duplicate(fsys, a, filepath.Join(dir, "c"), int64(len(whole))+1, true, noProgress)
+		_, err := Duplicate(fsys, a, filepath.Join(dir, "c"), int64(len(whole))+1, Names, noProgress)
 		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("more bytes than there are: %v", err)
 		}
 		stop := errors.New("stop")
-		if way, err := Duplicate(fsys, a, filepath.Join(dir, "d"), int64(len(whole)), false, func(int64) error { return stop }); way == Copied {
+		if way, err := Duplicate(fsys, a, filepath.Join(dir, "d"), int64(len(whole)), Blocks, func(int64) error { return stop }); way == Copied {
 			wantErr(t, "an error of the caller", err, stop)
 		}
 	})
+}
+
+// What a reflink has is what the disk has; what a copy has is what readers see. After a flush that failed they differ.
+func TestAReflinkLacksWhatAFailedFlushLostAndACopyHasIt(t *testing.T) {
+	c, dir := newDisk(t, 1)
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	wantErr(t, "a disk without reflinks", c.Reflink(a, b), ErrUnsupported)
+	c.SetReflinks(true)
+	f := create(t, c, a)
+	must(t, f.Write([]byte("one"), 0, true))
+	must(t, f.Write([]byte("two"), 3, false))
+	must(t, c.SyncDir(dir))
+	duplicate := func(share Sharing, want Way, has string) {
+		t.Helper()
+		way, err := Duplicate(c, a, b, 6, share, noProgress)
+		if way != want || err == nil && string(content(t, c, b)) != has || err != nil && has != "" {
+			t.Errorf("by a %v: %q, %v; want a %v, %q", way, content(t, c, b), err, want, has)
+		}
+		must(t, c.Remove(b))
+	}
+	duplicate(Names, Reflinked, "onetwo") // which writes back what was not flushed
+	must(t, f.Write([]byte("TWO"), 3, false))
+	must(t, c.Link(a, b))
+	wantErr(t, "a name that is there", c.Reflink(a, b), os.ErrExist)
+	must(t, c.Remove(b))
+	c.SetHook(func(op Op, _ string, _ int) error {
+		if op == OpDatasync {
+			return unix.EIO
+		}
+		return nil
+	})
+	wantErr(t, "the flush", f.Datasync(), unix.EIO)
+	c.SetHook(nil)
+	duplicate(Blocks, Reflinked, "onetwo")
+	duplicate(Nothing, Copied, "oneTWO")
+	way, err := Duplicate(c, a, b, 6, Blocks, noProgress)
+	must(t, err)
+	must(t, c.SyncDir(dir))
+	must(t, f.Write([]byte("ONE"), 0, true))
+	if got := content(t, c.Clone(DropUnflushed), b); way != Reflinked || string(got) != "onetwo" {
+		t.Errorf("by a %v: %q after a write to the other and a power cut", way, got)
+	}
 }

@@ -18,7 +18,7 @@ func CopyHead(fsys fs.FS, name string, size int64) (to string, err error) {
 	if err := fsys.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return to, err
 	}
-	_, err = fs.Duplicate(fsys, name, to, size, false, func(int64) error { return nil })
+	_, err = fs.Duplicate(fsys, name, to, size, fs.Blocks, func(int64) error { return nil })
 	return to, err
 }
 

@@ -103,6 +103,9 @@ func (f *logBackupFlags) print(out *output, to string, b engine.Backup) error {
 	}
 	fmt.Fprintf(out, "%s: %s, %s; bytes shared %s, linked %s, copied %s\n", to, plural(b.Logs, "log"), plural(b.Records, "record"),
 		grouped(b.Bytes[fs.Reflinked]), grouped(b.Bytes[fs.Linked]), grouped(b.Bytes[fs.Copied]))
+	if b.Unclean {
+		fmt.Fprintln(out, "it was not stopped in order: the backup has what a start would have found, and shares nothing that was not flushed")
+	}
 	for _, n := range line.Offline {
 		fmt.Fprintf(out, "left out, since it is offline: %s\n", n)
 	}
