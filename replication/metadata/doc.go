@@ -19,7 +19,7 @@
 //
 // Pure, without clock, goroutine or I/O: record.go, codec.go, fields.go, sharing.go (records and their bytes), image.go, edit.go,
 // hashed.go, ordered.go, delta.go (the image), snapshot.go, frame.go, recover.go (the files' bytes). The thin shell:
-// store.go (files), entries.go (what Raft reads), node.go, update.go, loop.go, lead.go, apply.go (one goroutine that
+// store.go (files), backup.go, entries.go (what Raft reads), node.go, update.go, loop.go, lead.go, apply.go (one goroutine that
 // drives raft.RawNode).
 //
 // # Life of an update

@@ -24,6 +24,8 @@ func (n *Node) run() {
 		case <-n.wake:
 		case <-tick:
 			n.rn.Tick()
+		case f := <-n.asked:
+			f()
 		case <-n.closing:
 			n.stop(n.finish())
 			return

@@ -42,6 +42,7 @@ type Node struct {
 		err         error // why the node takes nothing any more
 	}
 	wake    chan struct{} // capacity 1: queue or inbox has something
+	asked   chan func()   // what the goroutine does between two turns
 	closing chan struct{}
 	once    sync.Once
 	ready   chan struct{} // closed when a single voter's first update is settled; it leads only once
@@ -92,7 +93,7 @@ func Open(opts Options) (*Node, error) {
 }
 
 func newNode(opts Options, store *store, r *recovered) *Node {
-	n := &Node{opts: opts, store: store, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+	n := &Node{opts: opts, store: store, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), asked: make(chan func()),
 		closing: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{})}
 	n.image.Store(r.image)
 	if s := r.state; s != nil && s.GetCommit() < uint64(r.image.Offset) {
