@@ -66,6 +66,9 @@ func survey(paths []string) ([]place, error) {
 	for i, path := range paths {
 		p := &places[i]
 		p.path = path
+		if err := finished(path); err != nil {
+			return nil, err
+		}
 		if p.err = makeDir(fs.OS(), path); p.err == nil {
 			p.meta, p.err = checkpoint.ReadMeta(fs.OS(), path)
 		}
@@ -87,6 +90,22 @@ func survey(paths []string) ([]place, error) {
 		}
 	}
 	return places, nil
+}
+
+// finished refuses a directory that a backup has left which was not finished: it may lack anything.
+func finished(path string) error {
+	path = filepath.Clean(path)
+	begun := path
+	if !strings.HasSuffix(path, engine.Incomplete) {
+		begun += engine.Incomplete
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+	}
+	if _, err := os.Stat(begun); err != nil {
+		return nil
+	}
+	return fmt.Errorf("log directory %s: %s is a backup that was not finished, and may lack anything: remove it, and make another", path, begun)
 }
 
 // unusable reports whether an error is one of the file system, which takes a directory offline, and not of what is in it.

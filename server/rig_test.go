@@ -124,11 +124,17 @@ func fetchRequest(topic string, offset int64, wait time.Duration) *kmsg.FetchReq
 }
 
 // values returns the values that partition 0 of a topic has.
-func (c client) values(topic string) (all []string) {
+func (c client) values(topic string) []string {
 	c.t.Helper()
-	p := ask[*kmsg.FetchResponse](c, fetchRequest(topic, 0, 0)).Topics[0].Partitions[0]
+	return c.fetched(fetchRequest(topic, 0, 0))
+}
+
+// fetched returns the values that a fetch of one partition brings.
+func (c client) fetched(r *kmsg.FetchRequest) (all []string) {
+	c.t.Helper()
+	p := ask[*kmsg.FetchResponse](c, r).Topics[0].Partitions[0]
 	if p.ErrorCode != 0 {
-		c.t.Fatalf("fetch from %s: error %d", topic, p.ErrorCode)
+		c.t.Fatalf("fetch from %s: error %d", r.Topics[0].Topic, p.ErrorCode)
 	}
 	for rest := p.RecordBatches; len(rest) > 0; {
 		b, next, err := record.Next(rest)

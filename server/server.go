@@ -16,6 +16,7 @@ import (
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/server/api"
 	"github.com/zurau/zurau/server/config"
+	"github.com/zurau/zurau/server/control"
 	"github.com/zurau/zurau/server/logdir"
 	"github.com/zurau/zurau/server/metrics"
 	"github.com/zurau/zurau/server/offsets"
@@ -43,6 +44,8 @@ type Server struct {
 	broker   *api.Broker
 	net      *netio.Server
 	metrics  *metrics.Server // nil: none
+	control  *control.Server // nil: none
+	backup   sync.Mutex      // held by the one that is made
 	storage  metrics.Storage // for it
 	offsets  *offsets.Store
 	cancel   context.CancelFunc
@@ -115,6 +118,7 @@ func (s *Server) start(ctx context.Context, static *config.Static) error {
 		return err
 	}
 	s.beside.Go(func() { s.watchDirs(stop) })
+	s.listenForCommands()
 	return nil
 }
 
@@ -252,6 +256,9 @@ func (s *Server) ClusterID() string { return s.meta.Image().ClusterID }
 // flushed, and the directories are as after an orderly stop. Called again it returns what it returned first.
 func (s *Server) Close(ctx context.Context) error {
 	s.closing.Do(func() {
+		if s.control != nil {
+			s.control.Close()
+		}
 		s.broker.Stopping()
 		s.offsets.Close()
 		err := s.net.Shutdown(ctx)

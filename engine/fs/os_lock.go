@@ -25,15 +25,28 @@ func (host) Lock(name string) (io.Closer, error) {
 	return &file{fd: fd, name: name}, nil
 }
 
-// Locked reports whether somebody, this process included, holds the Lock of that name, or Apache Kafka does. It makes no file.
-func Locked(name string) bool {
+// Hold keeps others from taking the Lock of that name until it is closed, and changes nothing: it works where nobody can write. Several
+// may hold one. It returns ErrLocked where somebody has the lock, and os.ErrNotExist where the file is not there: then nobody ever had it.
+func Hold(name string) (io.Closer, error) {
 	fd, err := retry(func() (int, error) { return unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
-		return false
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
-	err = tryLock(fd, unix.LOCK_SH, unix.F_RDLCK)
-	_ = unix.Close(fd) // was only read
-	return errors.Is(err, ErrLocked)
+	if err := tryLock(fd, unix.LOCK_SH, unix.F_RDLCK); err != nil {
+		_ = unix.Close(fd) // was only read
+		return nil, &os.PathError{Op: "lock", Path: name, Err: err}
+	}
+	return &file{fd: fd, name: name}, nil
+}
+
+// Locked reports whether somebody, this process included, holds the Lock of that name, or Apache Kafka does. It makes no file.
+func Locked(name string) bool {
+	held, err := Hold(name)
+	if err != nil {
+		return errors.Is(err, ErrLocked)
+	}
+	held.Close() // was only read
+	return false
 }
 
 // tryLock takes both locks for as long as the file is open, or returns ErrLocked.

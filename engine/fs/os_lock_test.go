@@ -49,3 +49,30 @@ func TestALockKeepsJavaOutAndJavasIsSeen(t *testing.T) {
 		t.Error("locked when nobody is left")
 	}
 }
+
+func TestAHoldMakesNoFileAndKeepsTheLockFromOthers(t *testing.T) {
+	name := filepath.Join(t.TempDir(), ".lock")
+	_, err := Hold(name)
+	wantErr(t, "of a file that is not there", err, fs.ErrNotExist)
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it made a file: %v", err)
+	}
+	must(t, os.WriteFile(name, nil, 0o444))
+	one, err := Hold(name)
+	must(t, err)
+	two, err := Hold(name)
+	must(t, err)
+	must(t, one.Close())
+	_, err = OS().Lock(name)
+	wantErr(t, "a lock beside it", err, ErrLocked)
+	f, err := os.OpenFile(name, os.O_RDWR, 0) // Java's
+	must(t, err)
+	wantErr(t, "Java's lock beside it", unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}), unix.EAGAIN)
+	must(t, f.Close())
+	must(t, two.Close())
+	held, err := OS().Lock(name)
+	must(t, err)
+	_, err = Hold(name)
+	wantErr(t, "beside a lock", err, ErrLocked)
+	must(t, held.Close())
+}

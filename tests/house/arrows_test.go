@@ -39,6 +39,7 @@ var floors = []floor{
 	{"server/offsets", []string{"engine", "replication", "server/config", "server/group", "server/partition"}, []string{"net", "flag"}},
 	{"server/wire", []string{"netio"}, []string{"flag"}},
 	{"server/metrics", []string{"engine", "netio", "replication", "server/api", "server/logdir", "server/partition", "server/wire"}, []string{"flag"}},
+	{"server/control", []string{"engine"}, []string{"github.com/twmb", "flag"}},
 	{"server/api", []string{"engine", "netio", "replication", "server"}, []string{"net", "flag"}},
 	{"server", []string{"engine", "netio", "replication", "server", "uring"}, []string{"flag"}},
 	{"tools", []string{"benchmarks", "engine", "replication", "server", "tools"}, nil},

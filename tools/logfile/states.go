@@ -8,6 +8,7 @@ const (
 	MetadataLogTorn         engine.State = "metadata-log-torn"
 	MetadataLogDamaged      engine.State = "metadata-log-damaged"
 	MetadataSnapshotDamaged engine.State = "metadata-snapshot-damaged"
+	BackupUnfinished        engine.State = "backup-unfinished"
 )
 
 // States returns the rows of the recovery table that the engine's does not have.
@@ -19,6 +20,8 @@ func States() []engine.Row {
 			Done: "cut behind the last whole write"},
 		{State: MetadataLogDamaged, Harm: engine.Damage, Seen: "a bad frame of the metadata log that was flushed", Means: once, Done: refuse},
 		{State: MetadataSnapshotDamaged, Harm: engine.Damage, Seen: "a metadata snapshot that is garbage", Means: once, Done: refuse},
+		{State: BackupUnfinished, Harm: engine.Damage, Seen: "a directory whose name ends in " + engine.Incomplete,
+			Means: "a backup that a kill or a power cut came into, and that may lack anything", Done: "the broker does not start: remove it"},
 	}
 }
 

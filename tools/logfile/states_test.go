@@ -223,6 +223,11 @@ var makers = []struct {
 	}},
 	{MetadataLogDamaged, "", how{}, func(d *made) { d.write(d.at(metadataLogName), []byte("garbage, and enough of it for a header")) }},
 	{MetadataSnapshotDamaged, "", how{}, func(d *made) { d.write(d.at(metadataSnapshotName), []byte("garbage")) }},
+	{BackupUnfinished, "", how{}, func(d *made) {
+		left := d.root + engine.Incomplete
+		must(d.t, os.Rename(d.root, left))
+		d.root, d.dir = left, filepath.Join(left, filepath.Base(d.dir))
+	}},
 }
 
 // early removes what says where a recovery may begin.

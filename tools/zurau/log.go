@@ -9,7 +9,7 @@ import (
 )
 
 func logCommand() *cobra.Command {
-	return group("log", "Show, check, repair and back up the files of logs, offline", logDumpCommand(), logVerifyCommand(), logRepairCommand(),
+	return group("log", "Show, check, repair and back up the files of logs", logDumpCommand(), logVerifyCommand(), logRepairCommand(),
 		logBackupCommand())
 }
 

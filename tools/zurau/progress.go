@@ -50,6 +50,13 @@ func (p *progress) add(n int64) {
 	}
 }
 
+// set says that n bytes are done.
+func (p *progress) set(n int64) {
+	if p != nil {
+		p.add(n - p.done)
+	}
+}
+
 // clear takes the bar away.
 func (p *progress) clear() {
 	if p != nil && p.visible {

@@ -1,0 +1,139 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zurau/zurau/server"
+	"github.com/zurau/zurau/tests/inprocess"
+	"github.com/zurau/zurau/tests/raw"
+)
+
+// inTwoDirs is a broker with two log directories and a topic in both.
+func inTwoDirs(t *testing.T) (b *broker, place string) {
+	t.Helper()
+	place = t.TempDir()
+	b = start(t, filepath.Join(place, "one")+","+filepath.Join(place, "two"))
+	c := b.dial()
+	c.create("t", 4, "flush.messages", "1")
+	for p := range int32(4) {
+		c.put("t", p, batch("one", "two"))
+	}
+	return b, place
+}
+
+// only fails the test where a place has anything else.
+func only(t *testing.T, place string, want ...string) {
+	t.Helper()
+	var names []string
+	entries, err := os.ReadDir(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if strings.Join(names, " ") != strings.Join(want, " ") {
+		t.Errorf("there are %v, want %v", names, want)
+	}
+}
+
+func TestABackupThatFailsInOneDirectoryLeavesNothingOfTheOthers(t *testing.T) {
+	b, place := inTwoDirs(t)
+	at := func(name string) string { return filepath.Join(place, name) }
+	backup := func(ctx context.Context, to ...string) error {
+		_, err := b.Backup(ctx, server.BackupOptions{To: to})
+		return err
+	}
+	if err := backup(context.Background(), at("a"), at("two")); !errors.Is(err, os.ErrExist) && !strings.Contains(err.Error(), "lies within") {
+		t.Errorf("a place that is taken: %v", err)
+	}
+	if err := os.Mkdir(at("taken"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range [][]string{{at("a"), at("taken")}, {at("taken"), at("a")}} {
+		if err := backup(context.Background(), to...); !errors.Is(err, os.ErrExist) {
+			t.Errorf("a place that is taken: %v", err)
+		}
+	}
+	for _, to := range [][]string{{at("a")}, {at("a"), at("a") + "/"}, {at("a"), at("one/b")}, {at("two"), at("b")}, nil} {
+		if err := backup(context.Background(), to...); err == nil {
+			t.Errorf("a backup to %v is made", to)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := backup(ctx, at("a"), at("b")); !errors.Is(err, context.Canceled) {
+		t.Errorf("of a context that has ended: %v", err)
+	}
+	only(t, place, "one", "taken", "two")
+	if err := backup(context.Background(), at("a"), at("b")); err != nil {
+		t.Fatal(err)
+	}
+	only(t, place, "a", "b", "one", "taken", "two")
+}
+
+func TestOneBackupIsMadeAtATimeAndABrokerGoesOnBesideIt(t *testing.T) {
+	b, place := inTwoDirs(t)
+	to := []string{filepath.Join(place, "a"), filepath.Join(place, "b")}
+	begun, next, made := make(chan struct{}, 1), make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := b.Backup(context.Background(), server.BackupOptions{To: to, Progress: func(int64, int64) {
+			select {
+			case begun <- struct{}{}:
+			default:
+			}
+			<-next
+		}})
+		made <- err
+	}()
+	<-begun
+	if _, err := b.Backup(context.Background(), server.BackupOptions{To: []string{to[0] + "2", to[1] + "2"}}); err == nil {
+		t.Error("two at a time")
+	}
+	c := b.dial()
+	c.create("meanwhile", 2, "flush.messages", "1") // the metadata of the backup may know it
+	c.put("meanwhile", 0, batch("one"))
+	c.put("t", 2, batch("three"))
+	close(next)
+	if err := <-made; err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	second := start(t, strings.Join(to, ","))
+	c = second.dial()
+	for p := range int32(4) {
+		r := fetchRequest("t", 0, 0)
+		r.Topics[0].Partitions[0].Partition = p
+		if got := c.fetched(r); len(got) < 2 || got[0] != "one" || got[1] != "two" {
+			t.Errorf("partition %d of the backup has %q", p, got)
+		}
+	}
+	c.put("meanwhile", 1, batch("later")) // known, and empty or not, and served
+}
+
+func TestABrokerStartsOnNoBackupThatWasNotFinished(t *testing.T) {
+	place := t.TempDir()
+	left := filepath.Join(place, "data.incomplete")
+	if err := os.Mkdir(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{left, left + "/", filepath.Join(place, "data"), filepath.Join(place, "other") + "," + filepath.Join(place, "data")} {
+		s, err := inprocess.Try(context.Background(), dir, new(raw.Log))
+		if err == nil {
+			inprocess.Stop(t, s)
+		}
+		if err == nil || !strings.Contains(err.Error(), left+" is a backup that was not finished") {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	start(t, filepath.Join(place, "another")).stop()
+	if err := os.Mkdir(filepath.Join(place, "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	start(t, filepath.Join(place, "data")).stop() // another one was being made, of what is here
+}
