@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/zurau/zurau/engine/fs"
 )
 
@@ -77,4 +79,39 @@ func TestWithoutMappingsIndexesAreRead(t *testing.T) {
 	if offset, _, err := x.Lookup(1500); offset != 1500 || err != nil || x.view.mapping != nil {
 		t.Errorf("found %d, %v", offset, err)
 	}
+}
+
+// A flush that fails has told its error: who closes the index then lets go of its file all the same.
+func TestAnIndexWhoseFlushFailedIsClosedWithItsFile(t *testing.T) {
+	disk := fs.NewCrash(1)
+	x := offsets(t, disk, "x.index", 0)
+	opened, closed := 0, 0
+	disk.SetHook(func(op fs.Op, _ string, _ int) error {
+		switch op {
+		case fs.OpOpen:
+			opened++
+		case fs.OpClose:
+			closed++
+		case fs.OpDatasync:
+			return unix.EIO
+		}
+		return nil
+	})
+	must(t, x.Append(1, 1))
+	must(t, x.Flush(false))
+	wantErr := func(err error) {
+		t.Helper()
+		if !errors.Is(err, unix.EIO) || opened == 0 || opened != closed {
+			t.Errorf("%v, with %d descriptors opened and %d closed", err, opened, closed)
+		}
+	}
+	wantErr(x.Close())
+	opened, closed = 0, 0
+	txns := NewTxn(disk, "x.txnindex", 0)
+	addTxns(t, txns, some()...)
+	_, err := txns.Flush()
+	if !errors.Is(err, unix.EIO) {
+		t.Error(err)
+	}
+	wantErr(txns.Close())
 }

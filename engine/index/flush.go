@@ -221,6 +221,9 @@ func (t *table) Close() error {
 	if a.file != nil { // never close what is not flushed: the kernel may forget its error
 		err = errors.Join(err, t.sync(a))
 	}
+	if a.file != nil { // it has told its error
+		err = errors.Join(err, a.file.Close())
+	}
 	t.act, t.n = nil, int32(a.written/int64(t.width))
 	if t.n > 0 {
 		copy(t.last[:], a.mem[a.written-int64(t.width):a.written])

@@ -324,5 +324,10 @@ func (x *Txn) Replace(list []AbortedTxn) error {
 func (x *Txn) Close() error {
 	x.disk.Lock()
 	defer x.disk.Unlock()
-	return x.sync()
+	err := x.sync()
+	if err != nil && x.file != nil { // it has told its error
+		err = errors.Join(err, x.file.Close())
+		x.file = nil
+	}
+	return err
 }
