@@ -41,6 +41,7 @@
 //	(SIGBUS), too                            engine/index TestAFaultInAMappingIsAnErrorAndTheIndexCanBeBuiltAgain
 //	a mapped stage whose disk is gone        engine TestAStageWhoseDiskIsGoneTakesTheDirectoryOfflineAndNotTheProcess
 //	a slow disk (10 s without an answer)     TestADiskThatStallsHoldsUpNobodyElse; engine TestAnAppendDoesNotWaitForTheStageToGrow
+//	a reflink of what a flush has lost       TestABackupOfADirectoryThatDiedOfItsDiskHasWhatAStartOnItHas
 //	a lost rename or name                    engine/fs TestACreatedFileIsLostUntilItsDirectoryIsSynced
 //	a deletion that is cut off               engine TestADeletionThatACrashCutsOffIsNotTakenForALostFolder
 //	the guard of the machine's own mounts    rig TestOnlyALoopDeviceOfTheRigIsTouched

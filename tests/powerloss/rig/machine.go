@@ -155,6 +155,18 @@ func shutdown(dir string) error {
 	return unix.IoctlSetPointerInt(int(f.Fd()), goingDown, noLogFlush)
 }
 
+// ReadOnly mounts the file system so that nobody can write to it.
+func (m *Machine) ReadOnly(t testing.TB) {
+	t.Helper()
+	f, err := own(m.Dir, Root())
+	if err == nil {
+		err = errors.Join(f.Close(), unix.Mount("", m.Dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	}
+	if err != nil {
+		t.Fatalf("mount read-only: %v", err)
+	}
+}
+
 // Restart starts the machine again: another boot id, and what the disk has is mounted.
 func (m *Machine) Restart(t testing.TB) {
 	t.Helper()
