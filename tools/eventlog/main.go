@@ -12,6 +12,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,7 +142,10 @@ func (s *server) topic(name string, create bool) (*topic, error) {
 	return s.topics[name], nil
 }
 
-var errUnknown = errors.New("no such topic")
+var (
+	errUnknown = errors.New("no such topic")
+	errEmpty   = errors.New("no line, and so no record, in the body")
+)
 
 // close brings everything that was taken to stable storage.
 func (s *server) close() error {
@@ -156,6 +160,13 @@ func (s *server) close() error {
 
 // post appends the lines of the body. It answers when all are on stable storage; after an error some of them may be.
 func (s *server) post(w http.ResponseWriter, r *http.Request) {
+	lines := bufio.NewScanner(r.Body)
+	lines.Buffer(nil, maxLine)
+	more := lines.Scan()
+	if !more {
+		refuse(w, cmp.Or(lines.Err(), errEmpty))
+		return
+	}
 	t, err := s.topic(r.PathValue("topic"), true)
 	if err != nil {
 		refuse(w, err)
@@ -163,9 +174,7 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := context.WithoutCancel(r.Context()) // a stop waits for what it has begun
 	var all []engine.Future                   // appended together, not one after the other
-	lines := bufio.NewScanner(r.Body)
-	lines.Buffer(nil, maxLine)
-	for lines.Scan() {
+	for ; more; more = lines.Scan() {
 		all = append(all, t.in.Append(ctx, record.Record{Value: lines.Bytes()}))
 	}
 	err, last := lines.Err(), int64(-1)
@@ -207,6 +216,9 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out, web := json.NewEncoder(w), http.NewResponseController(w)
+	if follow {
+		_ = web.Flush() // the client learns that it follows, be there a record or not
+	}
 	for rec, err := range t.log.Follow(r.Context(), from) {
 		if err != nil {
 			if r.Context().Err() == nil {

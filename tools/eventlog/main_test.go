@@ -179,6 +179,7 @@ func TestAFollowerGetsWhatComesUntilItHangsUpOrTheServerStops(t *testing.T) {
 	}
 	ctx, hangUp := context.WithCancel(context.Background())
 	one, two := follow(ctx, 1), follow(context.Background(), 3-1)
+	atEnd := follow(context.Background(), 3) // it learns so before there is a record
 	next(one, "b")
 	next(one, "c")
 	next(two, "c")
@@ -186,6 +187,7 @@ func TestAFollowerGetsWhatComesUntilItHangsUpOrTheServerStops(t *testing.T) {
 	must(t, err)
 	next(one, "d")
 	next(two, "d")
+	next(atEnd, "d")
 	hangUp()
 	if err := one.Decode(new(event)); err == nil {
 		t.Error("it goes on after the client has hung up")
@@ -243,10 +245,13 @@ func TestBadRequestsAreRefused(t *testing.T) {
 			t.Errorf("GET %s: status %d, want %d", path, r.StatusCode, want)
 		}
 	}
-	for topic, body := range map[string][]byte{"a%20b": []byte("x"), "t": bytes.Repeat([]byte("x"), maxLine+1)} {
+	for topic, body := range map[string][]byte{"a%20b": []byte("x"), "t": bytes.Repeat([]byte("x"), maxLine+1), "empty": nil} {
 		if offset, err := p.post(topic, string(body)); err == nil || err.Error() != "status 400" {
 			t.Errorf("POST /%s: offset %d, %v", topic, offset, err)
 		}
+	}
+	if r, err := http.Get(p.url + "/empty"); err != nil || r.Body.Close() != nil || r.StatusCode != http.StatusNotFound {
+		t.Errorf("nothing was posted, and there is a topic: %v", err)
 	}
 	r, err := http.Get(p.url + "/t?from=1000&follow=1")
 	must(t, err)
