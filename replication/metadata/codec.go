@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/zurau/zurau/replication/metadata/decode"
 )
 
 // entryVersion is the first byte of every entry of the metadata log and of a snapshot's records.
@@ -15,8 +17,6 @@ const recordVersion = 0
 // ErrNewer means that the metadata was written by a newer program: a kind or a version that this one does not know.
 // Leaving such a record out would give an image that differs from the cluster's, so nothing is read.
 var ErrNewer = errors.New("written by a newer version of zurau")
-
-var errShort = errors.New("ends in the middle of a field")
 
 // AppendRecords appends the encoding of one entry: the entry version and the records.
 func AppendRecords(b []byte, records []Record) []byte {
@@ -51,13 +51,13 @@ func applyRecords(b []byte, e *edit) error {
 // valid only during the call.
 func eachRecord(b []byte, s *sharing, visit func(Record) error) error {
 	if len(b) == 0 {
-		return fmt.Errorf("metadata entry: %w", errShort)
+		return fmt.Errorf("metadata entry: %w", decode.ErrShort)
 	}
 	if b[0] != entryVersion {
 		return fmt.Errorf("metadata entry version %d (this program reads %d): %w", b[0], entryVersion, ErrNewer)
 	}
-	d := decoder{b: b[1:], sharing: s}
-	for n := 0; len(d.b) > 0; n++ {
+	d := decoder{Fields: decode.Fields{B: b[1:]}, sharing: s}
+	for n := 0; len(d.B) > 0; n++ {
 		r, err := d.record()
 		if err != nil {
 			return fmt.Errorf("metadata entry, record %d: %w", n, err)
@@ -72,27 +72,27 @@ func eachRecord(b []byte, s *sharing, visit func(Record) error) error {
 // record decodes the record at the front of d.
 func (d *decoder) record() (Record, error) {
 	kind, version, size := d.uvarint(), d.uvarint(), d.uvarint()
-	if d.err == nil && size > uint64(len(d.b)) {
-		d.err = errShort
+	if d.Err == nil && size > uint64(len(d.B)) {
+		d.Err = decode.ErrShort
 	}
-	if d.err != nil {
-		return nil, d.err
+	if d.Err != nil {
+		return nil, d.Err
 	}
 	if version > recordVersion {
 		return nil, fmt.Errorf("kind %d, version %d (this program reads up to %d): %w", kind, version, recordVersion, ErrNewer)
 	}
-	rest := d.b[size:]
-	d.b = d.b[:size]
+	rest := d.B[size:]
+	d.B = d.B[:size]
 	r := d.body(kind)
 	switch {
 	case r == nil:
 		return nil, fmt.Errorf("kind %d is unknown: %w", kind, ErrNewer)
-	case d.err != nil:
-		return nil, fmt.Errorf("kind %d: %w", kind, d.err)
-	case len(d.b) != 0:
-		return nil, fmt.Errorf("kind %d: %d bytes behind the last field", kind, len(d.b))
+	case d.Err != nil:
+		return nil, fmt.Errorf("kind %d: %w", kind, d.Err)
+	case len(d.B) != 0:
+		return nil, fmt.Errorf("kind %d: %d bytes behind the last field", kind, len(d.B))
 	}
-	d.b = rest
+	d.B = rest
 	return r, nil
 }
 

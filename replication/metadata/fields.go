@@ -4,125 +4,54 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+
+	"github.com/zurau/zurau/replication/metadata/decode"
 )
 
-// decoder reads fields off the front of b. The first failure sticks in err and every field after it is zero, so that
-// callers check once. Counts and lengths are held against the bytes that are left before anything is allocated.
+// decoder reads the fields of records and frames.
 type decoder struct {
-	b       []byte
-	err     error
+	decode.Fields
 	sharing *sharing // nil: every record has its own memory
 }
 
-func (d *decoder) fail(err error) {
-	if d.err == nil {
-		d.err = err
-	}
-	d.b = nil
-}
-
-// take returns the next n bytes, or nil and an error where there are fewer.
-func (d *decoder) take(n int) []byte {
-	if n > len(d.b) {
-		d.fail(errShort)
-		return nil
-	}
-	p := d.b[:n:n]
-	d.b = d.b[n:]
-	return p
-}
-
-func (d *decoder) byte() byte {
-	if p := d.take(1); p != nil {
-		return p[0]
-	}
-	return 0
-}
+func (d *decoder) byte() byte { return d.Uint8() }
 
 func (d *decoder) bool() bool {
 	v := d.byte()
 	if v > 1 {
-		d.fail(errors.New("a boolean that is neither 0 nor 1"))
+		d.Fail(errors.New("a boolean that is neither 0 nor 1"))
 	}
 	return v == 1
 }
 
-func (d *decoder) uint16() uint16 {
-	if p := d.take(2); p != nil {
-		return binary.BigEndian.Uint16(p)
-	}
-	return 0
-}
+func (d *decoder) uint16() uint16 { return d.Uint16() }
 
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.fail(errShort)
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
+func (d *decoder) uvarint() uint64 { return d.Uvarint(math.MaxUint64) }
 
-func (d *decoder) int64() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.fail(errShort)
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
+func (d *decoder) int64() int64 { return d.Varint() }
 
 func (d *decoder) int32() int32 {
 	v := d.int64()
 	if v < math.MinInt32 || v > math.MaxInt32 {
-		d.fail(errors.New("a number beyond 32 bits"))
+		d.Fail(errors.New("a number beyond 32 bits"))
 		return 0
 	}
 	return int32(v)
 }
 
 // count reads the length of an array whose elements take at least size bytes each.
-func (d *decoder) count(size int) int {
-	n := d.uvarint()
-	if n > uint64(len(d.b)/size) {
-		d.fail(errShort)
-		return 0
-	}
-	return int(n)
-}
+func (d *decoder) count(size int) int { return d.Count(d.uvarint(), size) }
 
-func (d *decoder) string() string { return string(d.take(d.count(1))) }
+func (d *decoder) string() string { return string(d.Take(d.count(1))) }
 
 func (d *decoder) id() (id ID) {
-	copy(id[:], d.take(len(id)))
+	copy(id[:], d.Take(len(id)))
 	return id
 }
 
-func (d *decoder) ids() []ID {
-	n := d.count(len(ID{}))
-	if n == 0 {
-		return nil
-	}
-	ids := make([]ID, n)
-	for i := range ids {
-		ids[i] = d.id()
-	}
-	return ids
-}
+func (d *decoder) ids() []ID { return decode.List(d.count(len(ID{})), d.id) }
 
-func (d *decoder) int32s() []int32 {
-	n := d.count(1)
-	if n == 0 {
-		return nil
-	}
-	v := make([]int32, n)
-	for i := range v {
-		v[i] = d.int32()
-	}
-	return v
-}
+func (d *decoder) int32s() []int32 { return decode.List(d.count(1), d.int32) }
 
 func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)

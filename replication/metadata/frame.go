@@ -7,6 +7,8 @@ import (
 	"math"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/zurau/zurau/replication/metadata/decode"
 )
 
 // frameKind says what a frame of the log file holds.
@@ -85,8 +87,8 @@ func (h logHeader) append(b []byte) []byte {
 }
 
 func decodeHeader(b []byte) (h logHeader, err error) {
-	d := decoder{b: b}
-	if magic := d.take(len(logMagic)); magic == nil || [8]byte(magic) != logMagic {
+	d := decoder{Fields: decode.Fields{B: b}}
+	if magic := d.Take(len(logMagic)); magic == nil || [8]byte(magic) != logMagic {
 		if magic != nil && [7]byte(magic) == [7]byte(logMagic[:7]) {
 			return h, fmt.Errorf("log version %d (this program reads %d): %w", magic[7], logMagic[7], ErrNewer)
 		}
@@ -103,17 +105,17 @@ func appendEntry(b []byte, e *pb.Entry) []byte {
 }
 
 func decodeEntry(b []byte) (*pb.Entry, error) {
-	d := decoder{b: b}
+	d := decoder{Fields: decode.Fields{B: b}}
 	kind, index, term := pb.EntryType(d.byte()), d.uvarint(), d.uvarint()
 	if _, known := pb.EntryType_name[int32(kind)]; !known || index == 0 || index > math.MaxInt64 || term == 0 {
-		d.fail(fmt.Errorf("kind %d, index %d, term %d", kind, index, term))
+		d.Fail(fmt.Errorf("kind %d, index %d, term %d", kind, index, term))
 	}
-	if d.err != nil {
-		return nil, fmt.Errorf("entry: %w", d.err)
+	if d.Err != nil {
+		return nil, fmt.Errorf("entry: %w", d.Err)
 	}
 	e := &pb.Entry{Type: &kind, Index: &index, Term: &term}
-	if len(d.b) > 0 {
-		e.Data = d.b
+	if len(d.B) > 0 {
+		e.Data = d.B
 	}
 	return e, nil
 }
@@ -123,18 +125,18 @@ func appendState(b []byte, s *pb.HardState) []byte {
 }
 
 func decodeState(b []byte) (*pb.HardState, error) {
-	d := decoder{b: b}
+	d := decoder{Fields: decode.Fields{B: b}}
 	term, vote, commit := d.uvarint(), d.uvarint(), d.uvarint()
 	return &pb.HardState{Term: &term, Vote: &vote, Commit: &commit}, d.end("hard state")
 }
 
 // end reports what went wrong, or bytes that are left over.
 func (d *decoder) end(what string) error {
-	if d.err == nil && len(d.b) > 0 {
-		d.err = fmt.Errorf("%d bytes behind the last field", len(d.b))
+	if d.Err == nil && len(d.B) > 0 {
+		d.Err = fmt.Errorf("%d bytes behind the last field", len(d.B))
 	}
-	if d.err != nil {
-		return fmt.Errorf("%s: %w", what, d.err)
+	if d.Err != nil {
+		return fmt.Errorf("%s: %w", what, d.Err)
 	}
 	return nil
 }

@@ -20,14 +20,14 @@ type list[T any] struct {
 // decode reads a list off d by read, or takes the one before it where the bytes are the same: a list has its length in
 // front, so a prefix that is equal is all of it.
 func (l *list[T]) decode(d *decoder, read func(*decoder) []T) []T {
-	if l.raw != nil && bytes.HasPrefix(d.b, l.raw) {
-		d.b = d.b[len(l.raw):]
+	if l.raw != nil && bytes.HasPrefix(d.B, l.raw) {
+		d.B = d.B[len(l.raw):]
 		return l.values
 	}
-	before := d.b
+	before := d.B
 	values := read(d)
-	if d.err == nil {
-		l.raw, l.values = before[:len(before)-len(d.b)], values
+	if d.Err == nil {
+		l.raw, l.values = before[:len(before)-len(d.B)], values
 	}
 	return values
 }

@@ -1,83 +1,31 @@
 package kraft
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 
 	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/replication/metadata/decode"
 )
 
-var errShort = errors.New("ends in the middle of a field")
+// fields reads Kafka's flexible encoding.
+type fields struct{ decode.Fields }
 
-// fields reads Kafka's flexible encoding off the front of b. The first failure sticks in err and every field after it is
-// zero. Lengths are held against the bytes that are left before anything is allocated.
-type fields struct {
-	b   []byte
-	err error
-}
+func (f *fields) uvarint() uint64 { return f.Uvarint(math.MaxUint32) }
 
-func (f *fields) fail(err error) {
-	if f.err == nil {
-		f.err = err
-	}
-	f.b = nil
-}
-
-// take returns the next n bytes, or nil and an error where there are fewer.
-func (f *fields) take(n int) []byte {
-	if n < 0 || n > len(f.b) {
-		f.fail(errShort)
-		return nil
-	}
-	p := f.b[:n:n]
-	f.b = f.b[n:]
-	return p
-}
-
-func (f *fields) uvarint() uint64 {
-	v, n := binary.Uvarint(f.b)
-	if n <= 0 || v > math.MaxUint32 {
-		f.fail(errShort)
-		return 0
-	}
-	f.b = f.b[n:]
-	return v
-}
-
-func (f *fields) int8() int8 {
-	if p := f.take(1); p != nil {
-		return int8(p[0])
-	}
-	return 0
-}
+func (f *fields) int8() int8 { return int8(f.Uint8()) }
 
 func (f *fields) bool() bool { return f.int8() != 0 }
 
-func (f *fields) int16() int16 {
-	if p := f.take(2); p != nil {
-		return int16(binary.BigEndian.Uint16(p))
-	}
-	return 0
-}
+func (f *fields) int16() int16 { return int16(f.Uint16()) }
 
-func (f *fields) int32() int32 {
-	if p := f.take(4); p != nil {
-		return int32(binary.BigEndian.Uint32(p))
-	}
-	return 0
-}
+func (f *fields) int32() int32 { return int32(f.Uint32()) }
 
-func (f *fields) int64() int64 {
-	if p := f.take(8); p != nil {
-		return int64(binary.BigEndian.Uint64(p))
-	}
-	return 0
-}
+func (f *fields) int64() int64 { return int64(f.Uint64()) }
 
 func (f *fields) id() (id metadata.ID) {
-	copy(id[:], f.take(len(id)))
+	copy(id[:], f.Take(len(id)))
 	return id
 }
 
@@ -87,7 +35,7 @@ func (f *fields) bytes() (p []byte, ok bool) {
 	if n == 0 {
 		return nil, false
 	}
-	return f.take(int(n - 1)), true
+	return f.Take(int(n - 1)), true
 }
 
 // nullable reads a string that may be null.
@@ -99,7 +47,7 @@ func (f *fields) nullable() (s string, ok bool) {
 func (f *fields) string() string {
 	s, ok := f.nullable()
 	if !ok {
-		f.fail(errors.New("a string that is null"))
+		f.Fail(errors.New("a string that is null"))
 	}
 	return s
 }
@@ -110,48 +58,32 @@ func (f *fields) count(size int) (n int, ok bool) {
 	if v == 0 {
 		return 0, false
 	}
-	if v-1 > uint64(len(f.b)/size) {
-		f.fail(errShort)
-		return 0, false
-	}
-	return int(v - 1), true
+	n = f.Count(v-1, size)
+	return n, f.Err == nil
 }
 
-// int32s reads an array, nil where it is null.
+// int32s reads an array, nil where it is null or empty.
 func (f *fields) int32s() []int32 {
-	n, ok := f.count(4)
-	if !ok {
-		return nil
-	}
-	v := make([]int32, n)
-	for i := range v {
-		v[i] = f.int32()
-	}
-	return v
+	n, _ := f.count(4)
+	return decode.List(n, f.int32)
 }
 
+// ids reads an array, nil where it is null or empty.
 func (f *fields) ids() []metadata.ID {
-	n, ok := f.count(16)
-	if !ok {
-		return nil
-	}
-	v := make([]metadata.ID, n)
-	for i := range v {
-		v[i] = f.id()
-	}
-	return v
+	n, _ := f.count(16)
+	return decode.List(n, f.id)
 }
 
 // tagged reads the tagged fields at the end of a structure: read is given each one's bytes, and reads what it knows.
 func (f *fields) tagged(read func(tag uint64, f *fields)) {
-	for n := f.uvarint(); n > 0 && f.err == nil; n-- {
+	for n := f.uvarint(); n > 0 && f.Err == nil; n-- {
 		tag := f.uvarint()
-		of := fields{b: f.take(int(f.uvarint()))}
-		if f.err != nil {
+		of := fields{decode.Fields{B: f.Take(int(f.uvarint()))}}
+		if f.Err != nil {
 			return
 		}
-		if read(tag, &of); of.err != nil {
-			f.fail(fmt.Errorf("tagged field %d: %w", tag, of.err))
+		if read(tag, &of); of.Err != nil {
+			f.Fail(fmt.Errorf("tagged field %d: %w", tag, of.Err))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/replication/metadata/decode"
 )
 
 // ErrNewer means that a record is of a kind, or in a version, that Kafka 4.4 does not have. What it says is not known,
@@ -56,11 +57,11 @@ var newest = map[uint64]uint64{
 
 // open reads what stands before a record's fields.
 func open(value []byte) (kind, version uint64, f *fields, err error) {
-	f = &fields{b: value}
+	f = &fields{decode.Fields{B: value}}
 	frame := f.uvarint()
 	kind, version = f.uvarint(), f.uvarint()
-	if f.err != nil {
-		return 0, 0, nil, f.err
+	if f.Err != nil {
+		return 0, 0, nil, f.Err
 	}
 	most, known := newest[kind]
 	switch {
@@ -105,7 +106,7 @@ func (f *fields) partition(version uint64) (number int32, topic metadata.ID, p P
 func (f *fields) change(find func(topic metadata.ID, number int32) *Partition) error {
 	number, topic := f.int32(), f.id()
 	p := find(topic, number)
-	if p == nil && f.err == nil {
+	if p == nil && f.Err == nil {
 		return fmt.Errorf("change of partition %d of topic id %s: no such partition", number, topic)
 	}
 	next := Partition{Leader: noLeaderChange}
@@ -123,8 +124,8 @@ func (f *fields) change(find func(topic metadata.ID, number int32) *Partition) e
 			next.Directories = f.ids()
 		}
 	})
-	if f.err != nil {
-		return f.err
+	if f.Err != nil {
+		return f.Err
 	}
 	p.merge(next)
 	return nil

@@ -101,7 +101,7 @@ func (s *State) apply(kind, version uint64, f *fields) (err error) {
 		s.count(kind, f)
 	}
 	if err == nil {
-		err = f.err
+		err = f.Err
 	}
 	if err != nil {
 		return fmt.Errorf("kind %d: %w", kind, err)
@@ -143,8 +143,8 @@ func (s *State) count(kind uint64, f *fields) {
 }
 
 func (s *State) addTopic(name string, id metadata.ID, f *fields) error {
-	if f.err != nil {
-		return f.err
+	if f.Err != nil {
+		return f.Err
 	}
 	if old, ok := s.names[name]; ok && old != id {
 		return fmt.Errorf("topic %q with id %s: the name is taken by %s", name, id, old)
@@ -159,8 +159,8 @@ func (s *State) addTopic(name string, id metadata.ID, f *fields) error {
 
 func (s *State) setPartition(version uint64, f *fields) error {
 	number, id, p := f.partition(version)
-	if f.err != nil {
-		return f.err
+	if f.Err != nil {
+		return f.Err
 	}
 	t := s.Topics[id]
 	if t == nil || number < 0 {
@@ -180,11 +180,11 @@ func (s *State) partition(topic metadata.ID, number int32) *Partition {
 // removeTopic removes a topic and, as Kafka does, its configs.
 func (s *State) removeTopic(id metadata.ID, f *fields) error {
 	t := s.Topics[id]
-	if t == nil && f.err == nil {
+	if t == nil && f.Err == nil {
 		return fmt.Errorf("remove topic id %s: no such topic", id)
 	}
 	if t == nil {
-		return f.err
+		return f.Err
 	}
 	delete(s.Topics, id)
 	delete(s.names, t.Name)
@@ -197,7 +197,7 @@ func (s *State) setConfig(f *fields) {
 	key := f.string()
 	value, set := f.nullable()
 	switch {
-	case f.err != nil:
+	case f.Err != nil:
 	case set:
 		if s.Configs[r] == nil {
 			s.Configs[r] = map[string]string{}
