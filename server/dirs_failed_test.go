@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -203,4 +205,34 @@ func partitionOf(group string, n int32) int32 {
 		h = 31*h + int32(b)
 	}
 	return h & 0x7fffffff % n
+}
+
+// The disk of the metadata is full when another directory fails: clients are told that its partitions have no leader once there is room.
+func TestADirectoryThatFailsIsToldOfWhenTheMetadataHasRoomAgain(t *testing.T) {
+	a, b := twoDirs(t)
+	smallDisk(t, a, 48<<20)
+	smallDisk(t, b, 48<<20)
+	s := start(t, a+","+b, "metadata.log.dir="+a, "zurau.reserve.bytes=1048576", "zurau.stage.bytes=0", "zurau.zero.ahead.bytes=0")
+	c := s.dial()
+	p, other := c.inEach("t", b, "flush.messages", "1")
+	fill, err := os.Create(filepath.Join(a, "fill"))
+	must(t, err)
+	defer fill.Close()
+	var st unix.Statfs_t
+	must(t, unix.Statfs(a, &st))
+	must(t, unix.Fallocate(int(fill.Fd()), 0, 0, int64(st.Bavail)*st.Bsize-200<<10))
+	again := largeWritesFail(t)
+	if err := c.code("t", p, large()); err != kerr.KafkaStorageError {
+		t.Fatalf("the write that fails: %v", err)
+	}
+	again()
+	until(func() bool { return strings.Contains(s.log.String(), "clients are not told that partitions have no leader") })
+	if got := c.leaderOf("t", p); got != led {
+		t.Errorf("before it could be told: %s", got)
+	}
+	must(t, fill.Truncate(0))
+	until(func() bool { return c.leaderOf("t", p) == offline })
+	if got := c.leaderOf("t", other); got != led {
+		t.Errorf("the other one: %s", got)
+	}
 }

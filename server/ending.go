@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/zurau/zurau/replication/metadata"
 	"github.com/zurau/zurau/server/logdir"
@@ -39,39 +40,58 @@ func (s *Server) Err() error {
 	}
 }
 
+// tellAgain is how long after a failure the cluster is told once more of the directories that have failed.
+const tellAgain = time.Second
+
 // watchDirs hears of directories that fail, until the broker stops.
 func (s *Server) watchDirs(stop context.Context) {
+	var again <-chan time.Time
 	for {
 		select {
 		case i := <-s.failures:
-			s.directoryFailed(stop, s.dirs.All()[i])
+			if !s.directoryFailed(s.dirs.All()[i]) {
+				continue
+			}
+		case <-again:
 		case <-stop.Done():
 			return
+		}
+		again = nil
+		if !s.tellFailed(stop) {
+			again = time.After(tellAgain)
 		}
 	}
 }
 
-// directoryFailed is called once for each directory.
-func (s *Server) directoryFailed(stop context.Context, d *logdir.Dir) {
+// directoryFailed is called once for each directory. It reports whether the cluster is to be told that it has failed.
+func (s *Server) directoryFailed(d *logdir.Dir) bool {
 	const do = "look for the cause (dmesg, df, ulimit -a), then start again: " +
 		"a start checks what was not flushed, and keeps all that was acknowledged as its flush mode promises"
 	if d.Path() == s.metaDir {
 		s.log.Error("the log directory has failed: nothing is acknowledged any more, and the broker is to stop",
 			"dir", d.Path(), "error", d.Err(), "do", do)
 		s.ending.because(inDir(d.Path(), d.Err()))
-		return
+		return false
 	}
 	n := s.broker.Partitions.DirectoryFailed(d)
 	s.offsets.DirectoryFailed()
 	s.log.Error("a log directory has failed: its partitions are offline, and the others go on", "dir", d.Path(), "error", d.Err(), "partitions", n, "do", do)
+	return true
+}
+
+// tellFailed takes the directories that have failed out of the broker's registration, and returns false where that is to be tried again: the
+// metadata's own disk may be full for a while, or another broker about to lead.
+func (s *Server) tellFailed(stop context.Context) bool {
 	err := s.meta.Update(stop, func(img *metadata.Image) ([]metadata.Record, error) {
 		b, _ := img.Broker(s.cfg.NodeID)
 		b.Directories = s.dirs.IDs()
 		return []metadata.Record{metadata.BrokerRecord{Broker: b}}, nil
 	})
-	if err != nil && stop.Err() == nil {
-		s.log.Error("clients are not told that partitions have no leader", "dir", d.Path(), "error", err)
+	if err == nil || stop.Err() != nil || s.meta.Err() != nil {
+		return true // or the broker ends
 	}
+	s.log.Error("clients are not told that partitions have no leader: it is tried again", "error", err)
+	return false
 }
 
 // watchMetadata ends the broker with its metadata, without which it can neither change nor say anything new.

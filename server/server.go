@@ -295,6 +295,9 @@ func (s *Server) release() (err error) {
 		err = s.meta.Close()
 	}
 	s.dynamic.lookUps.Wait() // none begins once the metadata is closed
+	if s.broker != nil {
+		s.broker.Partitions.Close() // nor does a deletion
+	}
 	err = errors.Join(err, s.closeDirs())
 	if s.broker != nil {
 		s.broker.Close() // after the engines, whose last completions may still give its workers something to do

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/zurau/zurau/replication/metadata"
+	"github.com/zurau/zurau/server/partition"
 )
 
 // changed takes in one change of the image, on the metadata's goroutine.
@@ -43,7 +44,7 @@ func (s *Store) lead(t metadata.Topic) {
 	}
 	in := s.mu.topic
 	if in == nil || in.id != t.ID() {
-		in = &incarnation{id: t.ID()}
+		in = &incarnation{id: t.ID(), unmade: map[int32]bool{}}
 		s.mu.topic = in
 	}
 	from, to := in.led, min(int32(t.Len()), s.partitions)
@@ -56,7 +57,8 @@ func (s *Store) lead(t metadata.Topic) {
 	var rest []int32
 	for p := from; p < to; p++ {
 		if m, ok := t.Partition(p); ok && m.Leader < 0 || s.offline(in, p) {
-			continue // its log is somewhere else, or its directory is offline, and with it the groups
+			in.unmade[p] = true
+			continue // its log is somewhere else, or its directory is offline or slow, and with it the groups
 		}
 		if !over(before) || !s.loadEmpty(in, p) {
 			rest = append(rest, p)
@@ -70,6 +72,27 @@ func (s *Store) lead(t metadata.Topic) {
 		defer close(done)
 		<-before
 		s.load(in, rest)
+	}()
+}
+
+// made takes a partition whose log was made after the coordinator would have been handed it.
+func (s *Store) made(at *partition.Partition) {
+	if at.Topic.Name != Topic || at.ID >= s.partitions {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := s.mu.topic
+	if s.closed.Load() || in == nil || in.id != metadata.ID(at.Topic.ID) || !in.unmade[at.ID] {
+		return
+	}
+	delete(in.unmade, at.ID)
+	before, done := s.mu.last, make(chan struct{})
+	s.mu.last = done
+	go func() {
+		defer close(done)
+		<-before
+		s.load(in, []int32{at.ID})
 	}()
 }
 

@@ -54,6 +54,8 @@ type incarnation struct {
 	id   metadata.ID
 	led  int32 // partitions [0, led) were handed to the coordinator; guarded by Store.mu
 	gone atomic.Bool
+	// unmade are those of led whose log was not there; guarded by Store.mu.
+	unmade map[int32]bool
 }
 
 // New returns a store, and the coordinator that stands on it, which has no partition before Start. The metadata must
@@ -80,6 +82,7 @@ func New(o Options) *Store {
 		Store: s, Topics: topics{o.Metadata}, Clock: o.Clock,
 		RetentionCheckInterval: time.Duration(o.Config.OffsetsRetentionCheckMs) * time.Millisecond,
 	})
+	o.Partitions.OnMade(s.made)
 	return s
 }
 

@@ -8,31 +8,66 @@ import (
 	"github.com/zurau/zurau/server/logdir"
 )
 
-// make opens or creates a partition's log, unless somebody else leads it or nobody does, or its directory is offline or not here: an empty log in
-// another place would answer for records that there are.
+// make finds a partition's log or has it made, unless somebody else leads it or nobody does, or its directory is offline or not here: an empty
+// log in another place would answer for records that there are.
 func (t *Table) make(topic *Topic, mp metadata.Partition) *Partition {
 	p := &Partition{Topic: topic, ID: mp.ID, away: mp.Leader != t.node, Missing: NotLed}
 	if p.away {
 		return p
 	}
+	if d, l := t.dirs.Log(p.name(), topic.ID); l != nil {
+		l.SetConfig(engineConfig(topic.Config()))
+		l.Attach(p)
+		p.Log, p.Dir, p.Missing = l, d, 0
+		return p
+	}
+	without := p.Missing
 	if t.follows {
-		p.Missing = Unmade
+		without = Unmade
 	}
-	name := engine.Name{Topic: topic.Name, Partition: mp.ID}
-	cfg := engineConfig(topic.Config())
-	d, l := t.dirs.Log(name, topic.ID)
-	if l == nil {
-		if d = t.placeOf(mp); d == nil || d.Err() != nil {
-			return p
-		}
-		if l = t.create(d, name, topic.ID, cfg); l == nil {
-			return p
-		}
+	if d := t.placeOf(mp); d != nil && d.Err() == nil {
+		p.Dir, p.Missing = d, Making
+		t.errands[d].do(func() { t.fill(p, without) })
+		return p
 	}
-	l.SetConfig(cfg)
-	l.Attach(p)
-	p.Log, p.Dir, p.Missing = l, d, 0
+	p.Missing = without
 	return p
+}
+
+// fill makes the log of a partition and puts one with it in the partition's place; without says what is missing where that fails.
+func (t *Table) fill(p *Partition, without Missing) {
+	l := t.create(p.Dir, p.name(), p.Topic.ID, engineConfig(p.Topic.Config()))
+	q := &Partition{Topic: p.Topic, ID: p.ID, Missing: without}
+	if l != nil {
+		q.Log, q.Dir, q.Missing = l, p.Dir, 0
+		l.Attach(q)
+	}
+	told, ok := t.replace(p, q)
+	if !ok || l == nil {
+		return
+	}
+	l.SetConfig(engineConfig(p.Topic.Config())) // it may have changed before anybody saw the log
+	for _, f := range told {
+		f(q)
+	}
+}
+
+// replace puts a partition in the place of another one, unless that is not there any more. It returns who is to be told.
+func (t *Table) replace(p, q *Partition) (told []func(*Partition), ok bool) {
+	t.placing.Lock()
+	defer t.placing.Unlock()
+	all := slices.Clone(p.Topic.Partitions())
+	if int(p.ID) >= len(all) || all[p.ID] != p {
+		return nil, false
+	}
+	q.leader.Store(p.Leader())
+	q.leaderEpoch.Store(p.LeaderEpoch())
+	if q.Log != nil {
+		q.Log.AssignEpoch(p.LeaderEpoch())
+	}
+	all[p.ID] = q
+	p.Topic.partitions.Store(&all)
+	return t.onMade, true
 }
 
 // placeOf returns the directory that a partition is in by the metadata, or nil where that is not here. One that was placed nowhere
@@ -80,8 +115,18 @@ func (t *Table) create(d *logdir.Dir, name engine.Name, id [16]byte, cfg engine.
 func (t *Table) DirectoryFailed(d *logdir.Dir) (offline int) {
 	t.changes.Lock()
 	defer t.changes.Unlock()
+	gone := t.takeOffline(d)
+	for _, p := range gone {
+		p.wake()
+	}
+	return len(gone)
+}
+
+// takeOffline replaces the partitions of a directory, which it returns, by such without a log.
+func (t *Table) takeOffline(d *logdir.Dir) (gone []*Partition) {
+	t.placing.Lock()
+	defer t.placing.Unlock()
 	for _, topic := range t.all() {
-		var gone []*Partition
 		all := slices.Clone(topic.Partitions())
 		for i, p := range all {
 			if p.Dir == d {
@@ -91,12 +136,8 @@ func (t *Table) DirectoryFailed(d *logdir.Dir) (offline int) {
 			}
 		}
 		topic.partitions.Store(&all)
-		for _, p := range gone {
-			p.wake()
-		}
-		offline += len(gone)
 	}
-	return offline
+	return gone
 }
 
 // tellMissing says how many partitions have no log because their directory is offline or not here.

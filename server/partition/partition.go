@@ -44,14 +44,16 @@ const (
 	Offline
 	// Unmade is one whose log could not be made.
 	Unmade
+	// Making is one whose log is about to be made: its log directory is slow.
+	Making
 )
 
-// A Partition is one partition. It does not change: one whose directory fails is replaced by one without a log.
+// A Partition is one partition. It does not change: one whose log has been made, or whose directory fails, is replaced by another.
 type Partition struct {
 	Topic   *Topic
 	ID      int32
 	Log     *engine.Log // nil: Missing says why
-	Dir     *logdir.Dir // of Log; nil where there is none
+	Dir     *logdir.Dir // of Log, or where that is about to be made; nil where there is none
 	Missing Missing
 
 	away bool // by the metadata another broker leads it, or none
@@ -65,6 +67,9 @@ type Partition struct {
 
 // A Waiter waits for records or for the end of a partition. Wake must not block.
 type Waiter interface{ Wake(*Partition) }
+
+// name is that of its log.
+func (p *Partition) name() engine.Name { return engine.Name{Topic: p.Topic.Name, Partition: p.ID} }
 
 // LeaderEpoch returns the partition's leader epoch.
 func (p *Partition) LeaderEpoch() int32 { return p.leaderEpoch.Load() }

@@ -23,25 +23,35 @@ type Table struct {
 	static *config.Static
 	log    *slog.Logger
 
-	changes sync.Mutex // held while a change is taken in; before mu
+	changes sync.Mutex // held while a change is taken in; before placing and mu
 	follows bool       // the first image was taken in; guarded by changes
+
+	errands  map[*logdir.Dir]*errands // fixed
+	placing  sync.Mutex               // held while the partitions of a topic are replaced; before mu
+	patience time.Duration
+	onMade   []func(*Partition) // guarded by placing
 
 	mu     sync.RWMutex
 	byName map[string]*Topic
 	byID   map[[16]byte]*Topic
-
-	// onDelete is told of topics that went, after their logs did.
-	onDelete []func(*Topic)
 }
 
 // New returns an empty table: Follow fills it.
 func New(node int32, dirs *logdir.Set, static *config.Static, log *slog.Logger) *Table {
-	return &Table{node: node, dirs: dirs, static: static, log: log, byName: map[string]*Topic{}, byID: map[[16]byte]*Topic{}}
+	t := &Table{node: node, dirs: dirs, static: static, log: log, byName: map[string]*Topic{}, byID: map[[16]byte]*Topic{},
+		errands: map[*logdir.Dir]*errands{}, patience: patience}
+	for _, d := range dirs.All() {
+		t.errands[d] = &errands{dir: d}
+	}
+	return t
 }
 
-// OnDelete has f told of topics that were deleted, on the metadata's goroutine: f must be quick. It is called before
-// Follow.
-func (t *Table) OnDelete(f func(*Topic)) { t.onDelete = append(t.onDelete, f) }
+// OnMade has f told of partitions whose log is made from now on, on a goroutine of their directory's.
+func (t *Table) OnMade(f func(*Partition)) {
+	t.placing.Lock()
+	defer t.placing.Unlock()
+	t.onMade = append(t.onMade, f)
+}
 
 // Follow takes in the image and every change from then on. Logs on the disk of a topic that was removed go: a kill came
 // between its removal and theirs. Others that the image has no topic for are left alone: somebody has put them there.
@@ -54,6 +64,7 @@ func (t *Table) Follow(m *metadata.Node) error {
 		t.adopt(topic)
 		t.put(img, topic)
 	}
+	t.settle(0)
 	for _, d := range t.dirs.All() {
 		for _, l := range d.Logs() {
 			if l.Attached() == nil {
@@ -92,6 +103,7 @@ func (t *Table) ByID(id [16]byte) *Topic {
 func (t *Table) changed(_, img *metadata.Image, d metadata.Delta) {
 	t.changes.Lock()
 	defer t.changes.Unlock()
+	defer t.settle(t.patience)
 	for _, ref := range d.Removed {
 		t.remove(ref)
 	}
@@ -133,6 +145,8 @@ func (t *Table) put(img *metadata.Image, mt metadata.Topic) {
 		topic.partitions.Store(new([]*Partition))
 		topic.config.Store(t.effective(img, mt.Name()))
 	}
+	t.placing.Lock()
+	defer t.placing.Unlock()
 	old := topic.Partitions()
 	all := append(make([]*Partition, 0, mt.Len()), old...)
 	for p := range mt.Partitions() {
@@ -156,7 +170,7 @@ func (t *Table) put(img *metadata.Image, mt metadata.Topic) {
 	}
 }
 
-// remove takes a topic away. Who waits for its records is woken and finds it gone.
+// remove takes a topic away, and has its logs deleted. Who waits for its records is woken and finds it gone.
 func (t *Table) remove(ref metadata.TopicRef) {
 	t.mu.Lock()
 	topic := t.byID[ref.ID]
@@ -169,15 +183,21 @@ func (t *Table) remove(ref metadata.TopicRef) {
 		return
 	}
 	for _, p := range topic.Partitions() {
-		if p.Log != nil {
-			if err := p.Dir.Delete(p.Log.Name()); err != nil {
-				t.log.Error("delete", "log", p.Log.Name(), "error", err)
-			}
+		if e := t.errands[p.Dir]; e != nil {
+			e.do(func() { t.delete(p.Dir, p.name(), topic.ID) })
 		}
 		p.wake()
 	}
-	for _, f := range t.onDelete {
-		f(topic)
+}
+
+// delete deletes a topic's log, where its directory has one.
+func (t *Table) delete(d *logdir.Dir, name engine.Name, id [16]byte) {
+	l, ok := d.Log(name)
+	if !ok || l.TopicID() != id {
+		return
+	}
+	if err := d.Delete(name); err != nil {
+		t.log.Error("delete", "log", name, "dir", d.Path(), "error", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -54,8 +55,6 @@ func TestPartitionsAreAddedToATopicInUse(t *testing.T) {
 
 func TestADeletedTopicIsGoneWhenTheUpdateReturns(t *testing.T) {
 	r := newRig(t)
-	var told []*Topic
-	r.table.OnDelete(func(topic *Topic) { told = append(told, topic) })
 	topic := r.create("t", 1, 2)
 	log := topic.Partition(0).Log
 	r.append(topic.Partition(0), "v")
@@ -68,9 +67,6 @@ func TestADeletedTopicIsGoneWhenTheUpdateReturns(t *testing.T) {
 	}
 	if _, err := log.Read(0, 100, true); !errors.Is(err, engine.ErrDeleted) {
 		t.Errorf("read of a deleted log: %v", err)
-	}
-	if len(told) != 1 || told[0] != topic {
-		t.Errorf("told of %v", told)
 	}
 	if len(b) != 2 {
 		t.Errorf("%d of 2 waiters were woken", len(b))
@@ -337,6 +333,7 @@ func TestLookUpsDoNotWaitForChanges(t *testing.T) {
 					return
 				}
 				r.table.WakeAll()
+				runtime.Gosched() // others have their turn where there are few processors
 			}
 		})
 	}
