@@ -226,7 +226,9 @@ func TestADirectoryThatFailsIsToldOfWhenTheMetadataHasRoomAgain(t *testing.T) {
 		t.Fatalf("the write that fails: %v", err)
 	}
 	again()
-	until(func() bool { return strings.Contains(s.log.String(), "clients are not told that partitions have no leader") })
+	until(func() bool {
+		return strings.Contains(s.log.String(), "clients are not told that partitions have no leader")
+	})
 	if got := c.leaderOf("t", p); got != led {
 		t.Errorf("before it could be told: %s", got)
 	}
