@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -219,7 +220,7 @@ func (w *watch) spots() (all []spot) {
 		}
 	}
 	slices.SortFunc(all, func(a, b spot) int {
-		return strings.Compare(fmt.Sprintf("%v %06d", a.call, a.nth), fmt.Sprintf("%v %06d", b.call, b.nth))
+		return cmp.Or(cmp.Compare(a.operation, b.operation), cmp.Compare(a.op, b.op), cmp.Compare(a.name, b.name), cmp.Compare(a.nth, b.nth))
 	})
 	return all
 }
@@ -255,7 +256,7 @@ func (t *tally) add(operation, fault string) {
 // kinds are the columns of the table.
 var kinds = []string{"EIO", "ENOSPC", "EINTR", "short", "delayed", "killed", "power cut"}
 
-// String is a table, a row for each operation.
+// String is a table, a row for each operation, below what they were in all.
 func (t *tally) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -275,5 +276,5 @@ func (t *tally) String() string {
 			total += t.counts[o.name][k]
 		}
 	}
-	return fmt.Sprintf("%d injected faults\n%s", total, b.String())
+	return fmt.Sprintf("%d injected faults; this process has had no more than %s of memory\n%s", total, memory("self", "VmHWM"), b.String())
 }

@@ -219,10 +219,15 @@ func (p *process) kill() {
 }
 
 // resident returns the memory of the process, as the kernel says it.
-func (p *process) resident() string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	must(p.t, err)
-	_, rest, _ := strings.Cut(string(b), "VmRSS:")
+func (p *process) resident() string { return memory(fmt.Sprint(p.cmd.Process.Pid), "VmRSS") }
+
+// memory returns a figure of a process's memory, by its name in /proc/PID/status.
+func memory(pid, figure string) string {
+	b, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		return err.Error()
+	}
+	_, rest, _ := strings.Cut(string(b), figure+":")
 	line, _, _ := strings.Cut(rest, "\n")
 	return strings.TrimSpace(line)
 }

@@ -239,7 +239,7 @@ func (r *recovering) flushedBehind(i int, distance int64) (proof string, err err
 func (r *recovering) goodBatch(f fs.File, at, size int64) (int64, error) {
 	const window = 1 << 20
 	const magicAt = 16
-	buf := make([]byte, window)
+	buf := make([]byte, min(window, max(size-at, 0)))
 	for ; at+record.HeaderSize <= size; at += window - record.HeaderSize {
 		b := buf[:min(window, size-at)]
 		if err := segment.ReadFull(f, b, at); err != nil {

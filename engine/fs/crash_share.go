@@ -107,7 +107,11 @@ func (s *crashShared) Drop() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.disk.mu.used -= s.size / BlockSize
-	clear(s.all[:s.size])
+	for i, used := range s.used {
+		if used {
+			clear(s.all[i*BlockSize:][:BlockSize])
+		}
+	}
 	clear(s.used)
 	s.size = 0
 	return nil

@@ -200,7 +200,7 @@ func Batches(f io.ReaderAt, at, size int64, visit func(position int64, b record.
 }
 
 func batches(f io.ReaderAt, at, size int64, visit func(position int64, b record.Batch) error) (int64, error) {
-	buf := make([]byte, 1<<20)
+	buf := make([]byte, min(1<<20, max(size-at, 0))) // many logs are small
 	var window []byte
 	start := at
 	for at < size {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"testing"
 
 	"github.com/zurau/zurau/engine/index"
@@ -210,5 +211,27 @@ func TestAReadThatEndsBeforeTheFileDoesIsNoTornBatch(t *testing.T) {
 	}
 	if err := ReadFull(f.ReaderAt, make([]byte, 1000), 0); err != nil {
 		t.Errorf("all of the file: %v", err)
+	}
+}
+
+// A start may have ten thousand logs of a few records to look at.
+func TestAScanOfAFewBatchesTakesLittleMemory(t *testing.T) {
+	s := written(t, newDisk(t), 0, 3, nil)
+	f, err := s.Acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Release()
+	const scans, most = 100, 16 << 10 // bytes for each
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range scans {
+		if _, err := Batches(f, 0, s.Size(), func(int64, record.Batch) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if n := (after.TotalAlloc - before.TotalAlloc) / scans; n > most {
+		t.Errorf("%d bytes for a scan of %d", n, s.Size())
 	}
 }
