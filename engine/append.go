@@ -43,6 +43,7 @@ func (l *Log) ended(a Appended, ended bool, err error, done func(Appended)) {
 	}
 	a.LogStartOffset = l.start.Load()
 	if err != nil {
+		l.e.opt.Metrics.refused(err)
 		a = Appended{BaseOffset: -1, LastOffset: -1, LogAppendTimeMs: -1, LogStartOffset: a.LogStartOffset, Err: err}
 	}
 	done(a)

@@ -90,7 +90,7 @@ func (l *Log) evict() {
 	active := l.mu.active
 	l.mu.Unlock()
 	if active.Open() {
-		err := l.reopen(active, func() {})
+		err := l.reopen(active, true, func() {})
 		if err != nil {
 			l.e.fail(err)
 		} else if err := l.e.failIfFinal(active.FlushIndexes(true)); err != nil { // which closes theirs

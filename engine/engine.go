@@ -87,6 +87,7 @@ func Open(opt Options) (*Engine, error) {
 	e.logs.m = map[Name]*Log{}
 	e.SetProducerIDExpiration(e.opt.ProducerIDExpiration)
 	e.shared = segment.NewShared(e.opt.Descriptors/2, maxIdle)
+	e.shared.Tell(e.opt.Metrics.Open, e.opt.Metrics.Close)
 	e.open.max = e.opt.Descriptors / 2
 	e.checkpoints.points, e.checkpoints.starts = map[Name]point{}, map[Name]int64{}
 	if err := e.fs.MkdirAll(opt.Dir); err != nil {

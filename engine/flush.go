@@ -158,7 +158,7 @@ func (e *Engine) syncFolders() error {
 func (l *Log) closeFlushed(m *mark) error {
 	for _, s := range *l.view.Load() {
 		if s.Base < m.seg.Base {
-			if err := s.CloseWriter(); err != nil {
+			if err := s.CloseWriter(false); err != nil {
 				return fmt.Errorf("close %s: %w", s.Path(), err)
 			}
 		}

@@ -41,7 +41,7 @@ func (l *Log) chooseWriter(taken []*run) error {
 		s.SetDirect(true, false)
 		return nil
 	}
-	return l.reopen(s, func() { s.SetDirect(true, false) })
+	return l.reopen(s, false, func() { s.SetDirect(true, false) })
 }
 
 // coolDown has the log's segment written through the page cache again.
@@ -51,12 +51,12 @@ func (l *Log) coolDown(s *segment.Segment) error {
 	if s == nil || !s.Direct() || l.Err() != nil {
 		return nil
 	}
-	return l.reopen(s, func() { s.SetDirect(false, false) })
+	return l.reopen(s, false, func() { s.SetDirect(false, false) })
 }
 
 // reopen flushes what a segment's descriptor wrote and closes it: the next write opens another, of the kind that change
-// chooses.
-func (l *Log) reopen(s *segment.Segment, change func()) error {
+// chooses. evicted says that it makes room for others.
+func (l *Log) reopen(s *segment.Segment, evicted bool, change func()) error {
 	if err := l.flushTo(l.written.Load()); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (l *Log) reopen(s *segment.Segment, change func()) error {
 		if err := s.Trim(); err != nil {
 			return err
 		}
-		if err := s.CloseWriter(); err != nil {
+		if err := s.CloseWriter(evicted); err != nil {
 			return err
 		}
 		l.dropZeros()

@@ -11,6 +11,9 @@ import "time"
 type Metrics struct {
 	// Append is an append that got its offsets: the bytes of its batches, and its records.
 	Append func(bytes int, records int64)
+	// Refuse is an append that got no offsets, and why: ErrNoSpace, ErrBusy, ErrOffline, ErrTooLargeForSegment, ErrDeleted or ErrClosed, to be
+	// told with errors.Is, or what its producer did wrong. An append that waits when its directory fails is none.
+	Refuse func(why error)
 	// Write is a write that a writer has made, of all that waited: its bytes, and how long it took, with the flush where the log is sync.
 	Write func(bytes int, took time.Duration)
 	// Flush is a flush of a log's files apart from a write: of what was written since the last one.
@@ -19,6 +22,11 @@ type Metrics struct {
 	Read func(bytes int)
 	// Checkpoint is one of all logs that were written since the last one.
 	Checkpoint func(took time.Duration)
+	// Open is a log file that was opened, for its writer or for readers, and Close one of these that was closed: the difference is what
+	// Options.Descriptors bounds. evicted says that it was closed to make room for others. After Engine.Close there are as many of both,
+	// but for readers that hold a Range.
+	Open  func()
+	Close func(evicted bool)
 }
 
 // clock returns the time where somebody asks how long something takes.
@@ -32,6 +40,12 @@ func clock(asked bool) (t time.Time) {
 func (m *Metrics) appended(bytes int, records int64) {
 	if m.Append != nil {
 		m.Append(bytes, records)
+	}
+}
+
+func (m *Metrics) refused(why error) {
+	if m.Refuse != nil {
+		m.Refuse(why)
 	}
 }
 

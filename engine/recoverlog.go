@@ -219,7 +219,7 @@ func (r *recovering) rest(segs []*segment.Segment) error {
 				return err
 			}
 		}
-		if err := s.CloseWriter(); err != nil { // an append opens the last one again, directly where that is wanted
+		if err := s.CloseWriter(false); err != nil { // an append opens the last one again, directly where that is wanted
 			return err
 		}
 		s.CloseReader()

@@ -37,6 +37,12 @@ func TestMetricsSayWhatTheBrokerDoes(t *testing.T) {
 	if got := ask[*kmsg.ProduceResponse](c, produceRequest("nowhere", 0, -1, batch("v").Bytes())).Topics[0].Partitions[0]; got.ErrorCode != 3 {
 		t.Fatalf("error %d", got.ErrorCode)
 	}
+	c.put("async", 0, batch("first").Producer(7, 0, 0))
+	for _, late := range []int32{5, 9} { // sequences that leave others out
+		if got := ask[*kmsg.ProduceResponse](c, produceRequest("async", 0, -1, batch("late").Producer(7, 0, late).Bytes())).Topics[0].Partitions[0]; got.ErrorCode != 45 {
+			t.Fatalf("error %d", got.ErrorCode)
+		}
+	}
 	c.values("async")
 	missing := fetchRequest("async", 9, 0)
 	ask[*kmsg.FetchResponse](c, missing)
@@ -45,20 +51,23 @@ func TestMetricsSayWhatTheBrokerDoes(t *testing.T) {
 		t.Fatalf("status %d: %s", status, text)
 	}
 	for _, line := range []string{
-		`zurau_request_duration_seconds_count{api="Produce"} 3`,
+		`zurau_request_duration_seconds_count{api="Produce"} 6`,
 		`zurau_request_duration_seconds_count{api="CreateTopics"} 2`,
 		`zurau_request_errors_total{api="Produce",error="UNKNOWN_TOPIC_OR_PARTITION"} 1`,
 		`zurau_request_errors_total{api="Fetch",error="OFFSET_OUT_OF_RANGE"} 1`,
-		`zurau_append_duration_seconds_count{mode="async"} 1`,
+		`zurau_append_duration_seconds_count{mode="async"} 2`,
 		`zurau_append_duration_seconds_count{mode="sync"} 1`,
 		`zurau_connections 1`,
 		`zurau_connections_accepted_total 1`,
 		`zurau_connections_closed_total{reason="limit"} 0`,
 		`zurau_topic_partitions{topic="async"} 2`,
-		`zurau_topic_records{topic="async"} 3`,
-		`zurau_topic_appended_records_total{topic="async"} 3`,
+		`zurau_topic_records{topic="async"} 4`,
+		`zurau_topic_appended_records_total{topic="async"} 4`,
 		`zurau_topic_unflushed_records{topic="sync"} 0`,
 		`zurau_logs_offline 0`,
+		`zurau_appends_refused_total{reason="producer"} 2`,
+		`zurau_appends_refused_total{reason="no_space"} 0`,
+		`zurau_log_files_evicted_total 0`,
 		`zurau_log_directory_up{dir="` + b.dir + `"} 1`,
 		`zurau_recovery_logs{dir="` + b.dir + `"} 0`,
 		`zurau_recovery_offline_logs{dir="` + b.dir + `"} 0`,
@@ -70,9 +79,12 @@ func TestMetricsSayWhatTheBrokerDoes(t *testing.T) {
 	for _, name := range []string{"zurau_request_bytes_total", "zurau_response_bytes_total", "zurau_log_directory_free_bytes", "zurau_scrub_bytes_total",
 		"zurau_scrub_findings", "go_goroutines",
 		"process_resident_memory_bytes", "zurau_log_write_duration_seconds_count", "zurau_log_written_bytes_total", "zurau_log_flush_duration_seconds_count",
-		"zurau_checkpoint_duration_seconds_count", "zurau_log_read_bytes_total"} {
+		"zurau_checkpoint_duration_seconds_count", "zurau_log_read_bytes_total", "zurau_log_files_open"} {
 		if strings.Contains(text, "\nzurau_log_written_bytes_total 0\n") {
 			t.Error("nothing was written")
+		}
+		if strings.Contains(text, "\nzurau_log_files_open 0\n") {
+			t.Error("no log file is open")
 		}
 		if !strings.Contains(text, "\n"+name) {
 			t.Errorf("no %s", name)

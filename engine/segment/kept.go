@@ -51,7 +51,7 @@ func Resume(fsys fs.FS, dir string, k Kept, l Limits) *Segment {
 
 // look opens the log file for readers. The first time after Resume it looks whether that has all that is to be read.
 func (s *Segment) look() (fs.File, error) {
-	f, err := s.fsys.Open(s.Path(), os.O_RDONLY)
+	f, err := s.openFile(os.O_RDONLY)
 	if !s.files.unseen {
 		return f, err
 	}
@@ -66,7 +66,7 @@ func (s *Segment) look() (fs.File, error) {
 		err = fmt.Errorf("%s has %d bytes, and had %d: %w", s.Path(), size, s.Size(), ErrChanged)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, s.closeFile(f, false))
 	}
 	s.files.unseen = false
 	return f, nil

@@ -51,7 +51,7 @@ func (s *Segment) own() error {
 	}
 	if f := s.files.write; f != nil {
 		s.files.write = nil
-		if err := errors.Join(f.Datasync(), f.Close()); err != nil {
+		if err := errors.Join(f.Datasync(), s.closeFile(f, false)); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (s *Segment) own() error {
 // closeStale closes the files that own has replaced. The lock is held, and no reader is left.
 func (s *Segment) closeStale() {
 	for _, f := range s.files.stale {
-		f.Close() // nothing was written through it
+		_ = s.closeFile(f, false) // nothing was written through it
 	}
 	s.files.stale = nil
 }

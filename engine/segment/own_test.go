@@ -23,7 +23,7 @@ func TestAFileWithASecondNameIsCopiedBeforeItIsWrittenOrCut(t *testing.T) {
 			if err := s.Flush(); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.CloseWriter(); err != nil {
+			if err := s.CloseWriter(false); err != nil {
 				t.Fatal(err)
 			}
 			second := s.Path() + ".second"

@@ -191,14 +191,14 @@ func (s *Segment) Writer(flag int) (fs.File, error) {
 	if err := s.own(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.Path(), err)
 	}
-	f, err := s.fsys.Open(s.Path(), os.O_RDWR|os.O_CREATE|flag)
+	f, err := s.openFile(os.O_RDWR | os.O_CREATE | flag)
 	if err != nil {
 		return nil, err
 	}
 	s.files.Lock()
 	defer s.files.Unlock()
 	if s.removed.Load() || s.files.write != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", s.Path(), os.ErrClosed), f.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s.Path(), os.ErrClosed), s.closeFile(f, false))
 	}
 	s.files.write = f
 	return f, nil
@@ -258,14 +258,14 @@ func (s *Segment) SealIndexes() error {
 	return s.times.Seal()
 }
 
-// CloseWriter closes the writer's descriptor: everything written must have been flushed.
-func (s *Segment) CloseWriter() error {
+// CloseWriter closes the writer's descriptor: everything written must have been flushed. evicted says that it makes room for others.
+func (s *Segment) CloseWriter(evicted bool) error {
 	s.files.Lock()
 	defer s.files.Unlock()
 	if s.files.write == nil {
 		return nil
 	}
-	err := s.files.write.Close()
+	err := s.closeFile(s.files.write, evicted)
 	s.files.write = nil
 	return err
 }
@@ -274,7 +274,7 @@ func (s *Segment) CloseWriter() error {
 func (s *Segment) Acquire() (fs.File, error) {
 	f, opened, err := s.acquire()
 	if opened {
-		s.shared.opened(s)
+		s.shared.took(s)
 	}
 	return f, err
 }
@@ -326,7 +326,7 @@ func (s *Segment) Release() {
 	}
 	s.closeStale()
 	if s.removed.Load() && s.files.read != nil {
-		s.files.read.Close()
+		_ = s.closeFile(s.files.read, false) // it was read
 		s.files.read = nil
 	}
 }
@@ -343,7 +343,7 @@ func (s *Segment) CloseReader() {
 	s.files.Lock()
 	defer s.files.Unlock()
 	if s.files.readers == 0 && s.files.read != nil {
-		s.files.read.Close()
+		_ = s.closeFile(s.files.read, false) // it was read
 		s.files.read = nil
 	}
 }
@@ -355,11 +355,11 @@ func (s *Segment) Close() error {
 	s.removed.Store(true)
 	var errs []error
 	if s.files.write != nil {
-		errs = append(errs, s.files.write.Close())
+		errs = append(errs, s.closeFile(s.files.write, false))
 		s.files.write = nil
 	}
 	if s.files.readers == 0 && s.files.read != nil {
-		errs = append(errs, s.files.read.Close())
+		errs = append(errs, s.closeFile(s.files.read, false))
 		s.files.read = nil
 	}
 	return errors.Join(append(errs, s.index.Close(), s.times.Close(), s.closeTxns())...)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/index"
 )
 
@@ -12,6 +13,8 @@ import (
 type Shared struct {
 	mappings *index.Mappings
 	max      int
+	opened   func()             // is told of each log file that a segment opens; nil: nobody counts
+	closed   func(evicted bool) // and of each that it closes
 
 	mu   sync.Mutex
 	open []*Segment // that opened a readers' descriptor, the oldest first; it may be closed since
@@ -22,12 +25,35 @@ func NewShared(descriptors, mappings int) *Shared {
 	return &Shared{mappings: index.NewMappings(mappings), max: descriptors}
 }
 
+// Tell has functions called for each log file that is opened, for a writer or for readers, and for each that is closed: evicted where
+// that makes room for others. It comes before there is a segment.
+func (sh *Shared) Tell(opened func(), closed func(evicted bool)) {
+	sh.opened, sh.closed = opened, closed
+}
+
+// openFile opens the log file, and tells who counts.
+func (s *Segment) openFile(flag int) (fs.File, error) {
+	f, err := s.fsys.Open(s.Path(), flag)
+	if err == nil && s.shared != nil && s.shared.opened != nil {
+		s.shared.opened()
+	}
+	return f, err
+}
+
+// closeFile closes what openFile has opened.
+func (s *Segment) closeFile(f fs.File, evicted bool) error {
+	if s.shared != nil && s.shared.closed != nil {
+		s.shared.closed(evicted)
+	}
+	return f.Close()
+}
+
 // looks bounds how many descriptors are looked at when one is opened: where all are in use, more are open than wanted.
 const looks = 8
 
-// opened takes in a segment that has opened its readers' descriptor, and closes some that nobody has used since the last
+// took takes in a segment that has opened its readers' descriptor, and closes some that nobody has used since the last
 // look. No lock of a segment is held.
-func (sh *Shared) opened(s *Segment) {
+func (sh *Shared) took(s *Segment) {
 	if sh == nil {
 		return
 	}
@@ -54,7 +80,7 @@ func (s *Segment) keepsReader() bool {
 	used := s.files.used || s.files.readers > 0
 	s.files.used = false
 	if s.files.read != nil && !used {
-		s.files.read.Close()
+		_ = s.closeFile(s.files.read, true) // it was read
 		s.files.read = nil
 	}
 	return s.files.read != nil
@@ -75,7 +101,7 @@ func (s *Segment) holdsReader() bool {
 	}
 	defer s.files.Unlock()
 	if s.files.readers == 0 && s.files.read != nil {
-		s.files.read.Close()
+		_ = s.closeFile(s.files.read, true) // it was read
 		s.files.read = nil
 	}
 	return s.files.read != nil

@@ -91,7 +91,7 @@ func TestReadersDoNotWaitForAWriterThatOpensItsFile(t *testing.T) {
 	if _, err := s.Acquire(); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Flush(), s.CloseWriter()); err != nil {
+	if err := errors.Join(s.Flush(), s.CloseWriter(false)); err != nil {
 		t.Fatal(err)
 	}
 	opens, gate, done := make(chan bool), make(chan bool), make(chan error, 2)
@@ -138,7 +138,7 @@ func TestWhoOpensAFileMayHaveIdleDescriptorsClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Release()
-		if err := errors.Join(s.Flush(), s.CloseWriter()); err != nil {
+		if err := errors.Join(s.Flush(), s.CloseWriter(false)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestWhoOpensAFileMayHaveIdleDescriptorsClosed(t *testing.T) {
 			both.Done()
 			both.Wait()
 			sh.CloseIdle()
-			sh.opened(all[2])
+			sh.took(all[2])
 		}
 		return nil
 	})

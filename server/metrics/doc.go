@@ -15,6 +15,8 @@
 //	zurau_log_write_duration_seconds               histogram, of a writer's writes, with the flush where the topic is sync; and
 //	zurau_log_flush_duration_seconds               of flushes apart from them; checkpoint_duration_seconds of checkpoints
 //	zurau_log_written_bytes_total                  and _log_read_bytes_total, of record batches
+//	zurau_log_files_open                           by writers and readers; _opened_total, and _evicted_total: closed to make room for others
+//	zurau_appends_refused_total{reason}            no_space (the reserve), busy, offline, too_large, deleted, closed, producer
 //	zurau_connections                              open now; _accepted_total, _closed_total{reason}, _moved_total
 //	zurau_network_memory_bytes                     of frames and answers
 //	zurau_topic_partitions{topic}                  and, summed over them, of each topic:
