@@ -140,9 +140,11 @@ func (e *Engine) makeStagedFile(n Name, run stagedRun) error {
 		return nil
 	}
 	name := segment.Name(e.path(n), run.base, segment.LogSuffix)
-	if _, err := e.fs.Stat(name); !errors.Is(err, os.ErrNotExist) {
+	if _, err := e.fs.Stat(name); err == nil {
 		return nil // what may be wrong with it the recovery of the log finds out
 	}
+	// Where nobody can say whether it is there it is made all the same, which does nothing to one that is: without it the records have no
+	// place, and the stage goes when the start is over.
 	if err := e.fs.MkdirAll(e.path(n)); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/segment"
 	"golang.org/x/sys/unix"
 )
 
@@ -62,6 +63,58 @@ func TestWhatTheStageHasOfALogThatCannotBeReadIsThereAtTheNextStart(t *testing.T
 			b.restart()
 			b.whole(b.log("t"), 0, 32)
 			b.stop()
+		}
+	}
+}
+
+// A start makes the folders and files that a killed process had staged records for and had not come to make. That one cannot be looked at for
+// a moment does not say that it is there.
+func TestWhatTheStageHasOfAFileThatCannotBeLookedAtIsServed(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		b := stageBench(t, 4<<20)
+		l := b.create("t", small())
+		end := int64(0)
+		if !first {
+			end = b.fill(l, 2)
+			must(t, b.e.Checkpoint())
+		}
+		gate := make(chan bool)
+		b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+			if op.Changes() && strings.HasSuffix(name, segment.LogSuffix) {
+				<-gate
+			}
+			return nil
+		})
+		for range 15 { // and into the next segment
+			b.add(l, batchOf(batchID(end), 1, 100, testNow, -1, 0))
+			end++
+		}
+		left := b.disk.Clone(fs.KeepAll)
+		close(gate)
+		b.e.Close()
+		for n := 1; ; n++ {
+			b.disk = left.Clone(fs.KeepAll)
+			looks := 0
+			b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+				if op != fs.OpStat || !strings.HasSuffix(name, segment.LogSuffix) {
+					return nil
+				}
+				if looks++; looks == n {
+					return unix.EIO
+				}
+				return nil
+			})
+			b.open()
+			b.disk.SetHook(nil)
+			b.restart() // it may have been offline
+			b.whole(b.log("t"), 0, end)
+			b.stop()
+			if looks < n {
+				if n < 3 {
+					t.Errorf("%d looks", looks)
+				}
+				break
+			}
 		}
 	}
 }
