@@ -67,24 +67,21 @@ func (l *Log) inView(pieces []guard.Of) []guard.Of {
 }
 
 // cutGuard removes what the guard of a segment says of what lies behind a position, for good: it is called before the segment is cut.
-// f reads the segment. The log is locked, and the caller holds settling.
-func (l *Log) cutGuard(s *segment.Segment, f fs.File, position int64) error {
+// g is the guard, and f reads the segment. The log is locked, and the caller holds settling.
+func (l *Log) cutGuard(s *segment.Segment, f fs.File, g guard.Guard, position int64) error {
 	l.mu.tally.Cut(s.Base, position)
 	l.guarding = guarding{}
 	if l.w.planted.stale {
 		return nil
 	}
-	g, err := guard.Read(l.e.fs, l.dir, s.Base)
-	if err == nil {
-		_, err = guard.Cut(l.e.fs, l.dir, s.Base, position)
-	}
+	_, err := guard.Cut(l.e.fs, l.dir, s.Base, g, position)
 	if err == nil {
 		l.sumAgain(s, f, g, position)
 	}
 	if err == nil || final(err) {
 		return err
 	}
-	if err := l.e.removeIfThere(guard.Name(l.dir, s.Base)); err != nil { // it cannot be read, or not be opened for writing
+	if err := l.e.removeIfThere(guard.Name(l.dir, s.Base)); err != nil { // it cannot be written
 		return err
 	}
 	return l.e.fs.SyncDir(l.dir)
@@ -121,26 +118,63 @@ func (l *Log) sumAgain(s *segment.Segment, f fs.File, g guard.Guard, position in
 	})
 }
 
-// removeGuards removes the guards of segments that are about to go: one that stays behind would speak of another segment of that
-// base offset. The caller flushes the folder's names before there can be one.
+// removeGuards removes the guards of segments that are about to go, durably: one that a crash leaves says that its segment was lost, or speaks
+// of another one of that base offset.
 func (l *Log) removeGuards(segs []*segment.Segment) error {
+	if len(segs) == 0 {
+		return nil
+	}
 	var errs []error
 	for _, s := range segs {
 		errs = append(errs, l.e.removeIfThere(guard.Name(l.dir, s.Base)))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, l.e.fs.SyncDir(l.dir))...)
 }
 
-// readGuard reads the guard of a segment that is being recovered. One that cannot be read is none.
-func (r *recovering) readGuard(base int64) guard.Guard {
+// readGuard reads the guard of a segment that is being recovered. One that cannot be read, for a moment perhaps, is not one that is not
+// there: what it says was flushed might be cut.
+func (r *recovering) readGuard(base int64) (guard.Guard, error) {
 	g, err := guard.Read(r.e.fs, r.dir, base)
-	if err != nil || g.Bad > 0 {
-		r.meet(GuardDamaged, "file", guard.Name(r.dir, base), "slots", g.Slots, "bad", g.Bad, "error", err)
-	}
 	if err != nil {
-		return guard.Guard{}
+		return g, fmt.Errorf("%w (where it stays so, remove it)", err)
 	}
-	return g
+	if g.Bad > 0 {
+		r.meet(GuardDamaged, "file", guard.Name(r.dir, base), "slots", g.Slots, "bad", g.Bad)
+	}
+	return g, nil
+}
+
+// lostNewest finds a guard behind the last segment: the segment that it is of was flushed, and is gone. The guard of one that goes as it
+// should goes before it, and is made after the segment has its name for good, so that no crash explains it.
+func (r *recovering) lostNewest() error {
+	for _, name := range r.indexes {
+		base, _, _ := splitName(name)
+		if !isGuard(name) || len(r.files) == 0 || base < r.files[len(r.files)-1] {
+			continue
+		}
+		if _, ok := r.sizes[base]; ok {
+			continue
+		}
+		g, err := guard.Read(r.e.fs, r.dir, base)
+		if err != nil {
+			return err
+		}
+		if g.End() > 0 {
+			return &corruption{SegmentLost, fmt.Errorf("%s is gone, and %d bytes of it were flushed (where nothing is missing, remove %s)",
+				segment.Name(r.dir, base, segment.LogSuffix), g.End(), name)}
+		}
+	}
+	return nil
+}
+
+// guardedFrom names a guard of the segments from number i on, or "": it was written after everything before was flushed.
+func (r *recovering) guardedFrom(i int) (string, error) {
+	for _, base := range r.files[i:] {
+		if g, err := guard.Read(r.e.fs, r.dir, base); err != nil || g.End() > 0 {
+			return guard.Name(r.dir, base), err
+		}
+	}
+	return "", nil
 }
 
 // isGuard reports whether a file in a log's folder is a guard by its name.

@@ -252,18 +252,6 @@ func TestAGuardThatIsShortTornOldOrGarbageIsNoHarm(t *testing.T) {
 	}
 }
 
-func TestAGuardWithoutItsSegmentIsRemoved(t *testing.T) {
-	b := newBench(t)
-	l := b.create("t", small())
-	b.fill(l, 40)
-	must(t, b.e.Checkpoint())
-	b.killed(func(disk *fs.Crash) {
-		overwrite(t, disk, segment.Name(l.Dir(), (*l.view.Load())[1].Base, segment.LogSuffix), nil)
-	})
-	b.met("removed", GuardOrphan)
-	must(t, guarded(b.disk, b.log("t"), true))
-}
-
 func TestGuardsGoWithTheirSegments(t *testing.T) {
 	b := newBench(t)
 	c := small()

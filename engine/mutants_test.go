@@ -43,9 +43,9 @@ var plants = []plant{
 		if err != nil && !mutant("ignored fsync error") {`}}},
 	{name: "retried flush", test: testOfFaults, only: "flush: datasync /data/sync-0"}, // with the edit above
 	{name: "flush retried by the next start", test: testOfRecovery, only: "recovery: datasync", edits: []edit{{"scan.go",
-		`	if err := r.rewrite(s, cached, from, end); err != nil {`,
+		`	if err := r.rewrite(s, f, cached, from, end); err != nil {`,
 		`	if mutant("flush retried by the next start") {
-	} else if err := r.rewrite(s, cached, from, end); err != nil {`}}},
+	} else if err := r.rewrite(s, f, cached, from, end); err != nil {`}}},
 	{name: "index trusted too far", test: "TestAnIndexDamagedInItsMiddleIsNoticedByTheLookUp", quick: true, edits: []edit{
 		{"segment/load.go", `func (s *Segment) TrimIndexes(next int64) error {`,
 			`func (s *Segment) TrimIndexes(next int64) error {

@@ -150,6 +150,9 @@ func (r *recovering) open() error {
 	if r.unknown && len(r.files) > 0 {
 		r.meet(UnknownLog)
 	}
+	if err := r.lostNewest(); err != nil {
+		return err
+	}
 	if err := r.removeOrphans(); err != nil {
 		return err
 	}
@@ -167,13 +170,15 @@ func (r *recovering) open() error {
 		return err
 	}
 	r.w.syncFrom.Store(r.point.syncFrom)
-	if !r.clean {
-		r.w.named.Add(1) // files that a killed process made may not have durable names yet
+	if !r.clean || r.unknown {
+		r.w.named.Add(1) // files that a killed process, or somebody, made may not have durable names yet
 	}
 	if r.changed || r.from < r.next {
-		return r.syncNames()
+		if err := r.syncNames(); err != nil {
+			return err
+		}
 	}
-	return nil
+	return r.writeGuards(r.mu.tally.Take()) // not before: see lostNewest
 }
 
 // load opens the segments, scanning those that lie beyond the recovery point unless the stop was orderly.
@@ -262,6 +267,7 @@ func (r *recovering) openSegments() (segs []*segment.Segment, err error) {
 //	the one before ends below that point    segment-lost: what is missing was flushed
 //	in sync mode, further behind than       segment-lost: what is missing was flushed
 //	could have been in flight
+//	it, or one behind it, has a guard       segment-lost: what is missing was flushed
 //	else                                    holed-segments: a crash lost the end of the segment before
 func (r *recovering) hole(i int) (cut bool, err error) {
 	base := r.files[i]
@@ -294,6 +300,9 @@ func (r *recovering) hole(i int) (cut bool, err error) {
 		return false, nil
 	}
 	proof, err := r.flushedBehind(i, 0)
+	if err == nil && proof == "" {
+		proof, err = r.guardedFrom(i)
+	}
 	if err != nil {
 		return false, err
 	}

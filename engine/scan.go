@@ -33,7 +33,10 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 	}
 	start := r.next
 	r.from = min(r.from, start)
-	g := r.readGuard(s.Base)
+	g, err := r.readGuard(s.Base)
+	if err != nil {
+		return err
+	}
 	check := guard.NewCheck(g)
 	end, bad := segment.Batches(f, from, size, func(at int64, b record.Batch) error {
 		if b.BaseOffset() < r.next || b.LastOffset() < b.BaseOffset() || b.LastOffset() == math.MaxInt64 {
@@ -76,17 +79,14 @@ func (r *recovering) scan(s *segment.Segment, i int) error {
 		r.meet(EndBelowPoint, "file", s.Path(), "end", r.next, "recovery point", r.point.offset)
 	}
 	s.Extend(end)
-	if err := r.rewrite(s, cached, from, end); err != nil {
+	if err := r.rewrite(s, f, cached, from, end); err != nil {
 		return err
 	}
 	if end, err = r.redo(s, end); err != nil {
 		return err
 	}
 	s.Extend(end)
-	if err := r.flushScanned(s); err != nil {
-		return err
-	}
-	return r.writeGuards(r.mu.tally.Take())
+	return r.flushScanned(s, f)
 }
 
 // begin finds where the scan of a segment starts, and readies indexes and statistics for the batches before it.
@@ -288,12 +288,9 @@ func cachedPieces(f fs.File, size int64) []bool {
 
 // rewrite writes what was found beyond the recovery point once more, the same bytes in their place, where the page cache had it before
 // this start. A flush of the process before may have failed: then the kernel has these bytes in its page cache, takes them for
-// clean, and calls every later flush a success that a power cut would belie. What was not there came from the disk, which has it.
-func (r *recovering) rewrite(s *segment.Segment, cached []bool, from, end int64) error {
-	f, err := s.Writer(0)
-	if err != nil {
-		return err
-	}
+// clean, and calls every later flush a success that a power cut would belie. What was not there came from the disk, which has it: where that
+// is all, no writer opens the file, and one with a second name is not copied. f reads it.
+func (r *recovering) rewrite(s *segment.Segment, f fs.File, cached []bool, from, end int64) error {
 	var buf []byte
 	for at := from; at < end; {
 		n := min(cachePiece-at%cachePiece, end-at)
@@ -302,7 +299,11 @@ func (r *recovering) rewrite(s *segment.Segment, cached []bool, from, end int64)
 			if err := segment.ReadFull(f, buf, at); err != nil {
 				return fmt.Errorf("read %s: %w", s.Path(), err)
 			}
-			if err := f.Write(buf, at, false); err != nil {
+			w, err := s.Writer(0)
+			if err != nil {
+				return err
+			}
+			if err := w.Write(buf, at, false); err != nil {
 				return err
 			}
 		}
@@ -313,10 +314,10 @@ func (r *recovering) rewrite(s *segment.Segment, cached []bool, from, end int64)
 
 // flushScanned makes what was found beyond the recovery point durable before it is served, and the file's length whatever was
 // found: the killed process may have cut zeros off and not flushed that, and zeros that come back would be taken for damage
-// once a segment follows.
-func (r *recovering) flushScanned(s *segment.Segment) error {
-	if _, err := s.Writer(0); err != nil {
-		return err
+// once a segment follows. A flush is of the file, through whichever descriptor: f reads it.
+func (r *recovering) flushScanned(s *segment.Segment, f fs.File) error {
+	if !s.Open() {
+		return f.Datasync()
 	}
 	return s.Flush()
 }

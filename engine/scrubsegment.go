@@ -128,9 +128,9 @@ func (l *Log) flushedOf(s *segment.Segment) (end int64, sealed bool) {
 
 // checkSegment reads what is flushed of a segment. It returns what it has found, and the pieces that have no guard.
 func (e *Engine) checkSegment(l *Log, s *segment.Segment, pace *pacer) (*finding, []guard.Of, error) {
-	g, err := guard.Read(e.opt.FS, l.dir, s.Base) // before the look at what is flushed, which goes before it
-	if err != nil {
-		g = guard.Guard{}
+	g, blind := guard.Read(e.opt.FS, l.dir, s.Base) // before the look at what is flushed, which goes before it
+	if blind != nil {
+		e.scrubCannot(s, blind) // but for the checksums
 	}
 	end, sealed := l.flushedOf(s)
 	if end == 0 {
@@ -152,18 +152,24 @@ func (e *Engine) checkSegment(l *Log, s *segment.Segment, pace *pacer) (*finding
 	w := scrubWalk{s: s, next: s.Base, check: guard.NewCheck(g), rest: g.Pieces}
 	at, bad := segment.Batches(r, 0, end, w.batch)
 	e.scrub.read.Add(at)
-	if bad == nil {
+	if bad == nil && blind == nil {
 		return nil, w.missing.Take(), nil
+	}
+	if bad == nil {
+		return nil, nil, nil
 	}
 	return w.found(l.name, at, bad, r)
 }
 
-// scrubCannot says that a segment could not be looked at, which is no finding: it may have gone, or no descriptor be left.
+// scrubCannot says that a segment, or its guard, could not be looked at, which is no finding: it may have gone, or no descriptor be left.
 func (e *Engine) scrubCannot(s *segment.Segment, err error) {
 	if !s.Removed() {
-		e.log.Warn("the scrub passes a segment over", "file", s.Path(), "error", err)
+		e.log.Warn("the scrub passes over what it cannot read", "file", s.Path(), "error", err)
 	}
 }
+
+// errBlind is that of a finding whose guard cannot be read: it is neither confirmed nor refuted.
+var errBlind = errors.New("what is guarded cannot be read")
 
 // A scrubWalk is what is known of the batches of a segment so far.
 type scrubWalk struct {
@@ -227,7 +233,10 @@ func (e *Engine) wrongAt(l *Log, s *segment.Segment, x *finding, pace *pacer) er
 		return err
 	}
 	defer r.close()
-	g, _ := guard.Read(e.opt.FS, l.dir, s.Base)
+	g, err := guard.Read(e.opt.FS, l.dir, s.Base)
+	if err != nil && x.state == GuardDiffers {
+		return fmt.Errorf("%s at position %d: %w: %w", s.Path(), x.position, errBlind, err)
+	}
 	g.Pieces = slices.DeleteFunc(g.Pieces, func(p guard.Piece) bool { return x.state == GuardDiffers && p.Start != x.position })
 	if x.state == GuardDiffers && len(g.Pieces) == 0 {
 		return nil // the guard is gone: nobody says that it was otherwise
@@ -281,7 +290,7 @@ func (e *Engine) stillWrong(l *Log, s *segment.Segment, x *finding, cuts int64, 
 	if pace.ctx.Err() != nil {
 		return nil, pace.ctx.Err()
 	}
-	if errors.Is(bad, syscall.EMFILE) || errors.Is(bad, syscall.ENFILE) || errors.Is(bad, syscall.ENOMEM) {
+	if errors.Is(bad, errBlind) || errors.Is(bad, syscall.EMFILE) || errors.Is(bad, syscall.ENFILE) || errors.Is(bad, syscall.ENOMEM) {
 		return nil, nil // which says nothing of the file: the next pass comes here again
 	}
 	return bad, nil

@@ -7,14 +7,15 @@ import (
 	"slices"
 
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/index"
 	"github.com/zurau/zurau/engine/segment"
 )
 
 // Truncate removes the records from offset on, durably, as a follower does whose leader has others there. Appends
 // wait meanwhile, and so do reads. Where a batch holds offset, the whole batch goes. Below the first record of the log
-// everything goes, and the log goes on at offset. It returns ErrOffsetOutOfRange for a negative offset; an error that takes
-// the directory offline may leave the records there or not.
+// everything goes, and the log goes on at offset. It returns ErrOffsetOutOfRange for a negative offset. After an error that does not
+// take the directory offline (a file that cannot be read for the moment) all records are there; after one that does they may be or not.
 func (l *Log) Truncate(offset int64) error {
 	if err := l.e.enter(); err != nil {
 		return err
@@ -49,15 +50,24 @@ func (l *Log) Truncate(offset int64) error {
 	if err := l.forgetStaged(); err != nil {
 		return err
 	}
-	return l.onceFlushing(func() error { // no flusher may move the marks to what is gone
+	var refused *unchanged
+	err := l.onceFlushing(func() error { // no flusher may move the marks to what is gone
 		l.cuts.Add(1)
 		defer l.cuts.Add(1)
 		start := l.start.Load()
-		if err := l.truncateLocked(offset); err != nil || l.start.Load() == start {
+		err := l.truncateLocked(offset)
+		if errors.As(err, &refused) {
+			return nil
+		}
+		if err != nil || l.start.Load() == start {
 			return err
 		}
 		return l.e.writeCheckpoints() // a higher log start would hide what is appended from here on
 	})
+	if refused != nil {
+		return fmt.Errorf("truncate %s to offset %d: %w", l.name, offset, refused.error)
+	}
+	return err
 }
 
 // lowerPoint takes the recovery point, on disk, to where a recovery looks at everything that is appended from offset on:
@@ -86,15 +96,22 @@ func (l *Log) truncateLocked(offset int64) error {
 	l.forgetRecent()
 	kept, gone, err := l.parted(offset)
 	if err != nil {
-		return err
+		return &unchanged{err}
+	}
+	var at cutting
+	if len(kept) > 0 {
+		if at, err = l.beginCut(kept[len(kept)-1], offset); err != nil {
+			return &unchanged{err}
+		}
 	}
 	if err := l.removeGuards(gone); err != nil {
+		at.end()
 		return err
 	}
 	for _, s := range gone {
 		l.mu.tally.Cut(s.Base, 0)
 	}
-	last, next, err := l.newEnd(kept, offset)
+	last, next, err := l.newEnd(kept, at, offset)
 	if err != nil {
 		return err
 	}
@@ -110,6 +127,9 @@ func (l *Log) truncateLocked(offset int64) error {
 	}
 	return errors.Join(append(errs, l.e.fs.SyncDir(l.dir))...)
 }
+
+// unchanged is the error of a truncation that has not begun, since something could not be read: the log is as it was.
+type unchanged struct{ error }
 
 // parted returns the segments of which something stays, the last of them to be cut, and those that go. Where nothing that can be read stays,
 // and what lies below the log start is in no file any more, so that where those end says nothing, all go.
@@ -148,32 +168,56 @@ func (l *Log) reaches(s *segment.Segment, offset int64) (bool, error) {
 }
 
 // newEnd returns the segment that the log ends with, and the offset after its last record.
-func (l *Log) newEnd(kept []*segment.Segment, offset int64) (*segment.Segment, int64, error) {
+func (l *Log) newEnd(kept []*segment.Segment, at cutting, offset int64) (*segment.Segment, int64, error) {
 	if len(kept) == 0 {
 		s, err := segment.New(l.e.fs, l.dir, offset, l.limits())
 		return s, offset, err
 	}
-	last, next, err := l.cutSegment(kept[len(kept)-1], offset)
+	last, next, err := l.cutSegment(at)
 	kept[len(kept)-1] = last
 	return last, next, err
 }
 
-// cutSegment ends a segment before the batch that holds offset, and returns it opened anew, with the offset after its
+// A cutting is where a segment is to end, and what has to be known of it before it is cut.
+type cutting struct {
+	s     *segment.Segment
+	f     fs.File // reads it; the caller has to end the cutting
+	place segment.Place
+	guard guard.Guard
+}
+
+func (c *cutting) end() {
+	if c.s != nil {
+		c.s.Release()
+	}
+}
+
+// beginCut finds the batch that holds offset. It changes nothing.
+func (l *Log) beginCut(s *segment.Segment, offset int64) (c cutting, err error) {
+	c.s = s
+	if c.f, err = s.Acquire(); err != nil {
+		return c, err
+	}
+	c.place, err = l.placeIn(s, c.f, offset)
+	if err == io.EOF {
+		c.place, err = segment.Place{Position: s.Size(), BaseOffset: offset}, nil
+	}
+	if err == nil {
+		c.guard, err = guard.Read(l.e.fs, l.dir, s.Base)
+	}
+	if err != nil {
+		s.Release()
+	}
+	return c, err
+}
+
+// cutSegment ends a segment before the batch that was found, and returns it opened anew, with the offset after its
 // last record. The cut is on stable storage before anything can be appended: else stale batches with a good CRC could
 // follow the new ones after a crash.
-func (l *Log) cutSegment(s *segment.Segment, offset int64) (*segment.Segment, int64, error) {
-	f, err := s.Acquire()
+func (l *Log) cutSegment(c cutting) (*segment.Segment, int64, error) {
+	s, p := c.s, c.place
+	err := l.cutGuard(s, c.f, c.guard, p.Position)
 	if err != nil {
-		return nil, 0, err
-	}
-	p, err := l.placeIn(s, f, offset)
-	if err == io.EOF {
-		p = segment.Place{Position: s.Size(), BaseOffset: offset}
-	} else if err != nil {
-		s.Release()
-		return nil, 0, err
-	}
-	if err := l.cutGuard(s, f, p.Position); err != nil {
 		s.Release()
 		return nil, 0, err
 	}

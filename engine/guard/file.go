@@ -18,7 +18,7 @@ func Name(dir string, base int64) string {
 	return filepath.Join(dir, fmt.Sprintf("%020d%s", base, Suffix))
 }
 
-// Read reads a guard. Where there is none it is empty.
+// Read reads a guard. Where there is none it is empty; one that cannot be read is an error, since it may say what no guard does not.
 func Read(fsys fs.FS, dir string, base int64) (g Guard, err error) {
 	f, err := fsys.Open(Name(dir, base), os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
@@ -33,8 +33,11 @@ func Read(fsys fs.FS, dir string, base int64) (g Guard, err error) {
 		return g, err
 	}
 	b := make([]byte, min(size, maxFile))
-	if n, err := f.ReadAt(b, 0); n < len(b) {
-		return g, errors.Join(err, io.ErrUnexpectedEOF) // a part of it must not be taken for all
+	if n, err := f.ReadAt(b, 0); n < len(b) { // a part of it must not be taken for all
+		if err == nil || errors.Is(err, io.EOF) {
+			err = fmt.Errorf("read %s: %d of %d bytes: %w", Name(dir, base), n, len(b), io.ErrUnexpectedEOF)
+		}
+		return g, err
 	}
 	return Decode(b, base), nil
 }
@@ -57,11 +60,10 @@ func Write(fsys fs.FS, dir string, base int64, slot int64, pieces []Piece) (_ in
 	return slot, f.Write(Encode(base, pieces), slot*Width, false)
 }
 
-// Cut removes the slots that cover anything behind a position, durably. It reports whether there was one.
-func Cut(fsys fs.FS, dir string, base, position int64) (cut bool, err error) {
-	g, err := Read(fsys, dir, base)
-	if err != nil || g.End() <= position && g.Bad == 0 {
-		return false, err
+// Cut removes the slots of a guard, as it was read, that cover anything behind a position, durably. It reports whether there was one.
+func Cut(fsys fs.FS, dir string, base int64, g Guard, position int64) (cut bool, err error) {
+	if g.End() <= position && g.Bad == 0 {
+		return false, nil
 	}
 	var kept []Piece
 	for _, p := range g.Pieces {

@@ -236,8 +236,19 @@ func epochsStep(x Problem) Step {
 // log adds the steps for a log that has lost batches.
 func (p *Plan) log(dir string, problems []Problem) error {
 	s, err := surveyOf(p.r.FS, dir, problems, p.r.Progress)
-	if err != nil || len(s.losses) == 0 {
+	if err != nil {
 		return err
+	}
+	for _, x := range problems {
+		if isGuard(x.File) { // of the newest segment, which is lost: the log ends with the one before it
+			p.unmark()
+			p.aside(x)
+			p.snapshotsAside(s, s.end)
+			p.lowerPoint(dir, s.end)
+		}
+	}
+	if len(s.losses) == 0 {
+		return nil
 	}
 	p.unmark()
 	if _, err := p.r.FS.Stat(filepath.Join(p.Root, checkpoint.CleanShutdownName)); err != nil {
@@ -254,6 +265,12 @@ func (p *Plan) log(dir string, problems []Problem) error {
 		p.skip(s)
 	}
 	return nil
+}
+
+// isGuard reports whether a file is a guard by its name.
+func isGuard(path string) bool {
+	kind, _ := KindOf(filepath.Base(path))
+	return kind == Guard
 }
 
 // unmark plans to remove the mark of an orderly stop, so that the next start looks at what was changed.

@@ -65,7 +65,13 @@ func (p *Plan) segmentAside(s *survey, i int, text string) {
 			}
 			return nil
 		},
-		change: func(w *work) error { return w.remove(files...) },
+		change: func(w *work) error {
+			// The guard first, and durably: one that a crash leaves says that its segment is lost.
+			if err := w.remove(files[0]); err != nil {
+				return err
+			}
+			return w.remove(files[1:]...)
+		},
 	})
 }
 

@@ -144,6 +144,7 @@ var damages = map[string]struct {
 	"the start of a segment":               {how{}, func(d *made) { d.unframe(22) }, engine.CorruptBatch, to(22), to(65, 22)},
 	"a segment that is short":              {how{}, func(d *made) { d.change(d.file(1, ".log"), short(400)) }, engine.CorruptBatch, to(19), to(65, 19, 20, 21)},
 	"a segment that is lost":               {how{sync: true}, func(d *made) { d.remove(d.file(2, ".log")) }, engine.SegmentLost, to(22), to(65, span(22, 33)...)},
+	"the newest segment that is lost":      {how{guarded: true}, func(d *made) { d.remove(d.file(-1, ".log")) }, engine.SegmentLost, to(55), to(55)},
 	"a segment of zeros":                   {how{}, func(d *made) { d.change(d.file(2, ".log"), func(b []byte) []byte { return make([]byte, len(b)) }) }, engine.CorruptBatch, to(22), to(65, span(22, 33)...)},
 	"the end below the point":              {how{}, func(d *made) { d.unframe(59); d.checkpoint(checkpoint.RecoveryPoints, 65) }, engine.CorruptBatch, to(59), to(65, 59)},
 	"a segment that is double":             {how{}, func(d *made) { d.write(d.in(fmt.Sprintf("%020d.log", 5)), d.read(d.file(1, ".log"))) }, engine.SegmentOverlap, to(11), to(65)},

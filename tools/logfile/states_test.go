@@ -113,6 +113,12 @@ var makers = []struct {
 	}},
 
 	{engine.SegmentOverlap, "", how{}, func(d *made) { d.write(d.in(fmt.Sprintf("%020d.log", 5)), d.read(d.file(1, ".log"))) }},
+	{engine.SegmentLost, "the newest, of which there is a guard", how{guarded: true}, func(d *made) { d.remove(d.file(-1, ".log")) }},
+	{engine.SegmentLost, "before one that has a guard", how{guarded: true}, func(d *made) {
+		d.remove(d.at(checkpoint.RecoveryPoints))
+		d.remove(d.at(recoveryName))
+		d.remove(d.file(2, ".log"))
+	}},
 	{engine.SegmentLost, "sync", how{sync: true}, func(d *made) { d.remove(d.file(1, ".log")) }},
 	{engine.SegmentMissing, "", how{}, func(d *made) { d.remove(d.file(1, ".log")) }},
 	{engine.FirstSegmentMissing, "", how{}, func(d *made) { d.remove(d.file(0, ".log")) }},

@@ -74,7 +74,7 @@ func (p *partition) holeBefore(path string, base, from int64) (engine.State, err
 		return engine.SegmentLost, nil
 	case flushed:
 		return engine.SegmentMissing, nil
-	case from < p.recoveryPoint:
+	case from < p.recoveryPoint, p.guardedFrom(base):
 		return engine.SegmentLost, nil
 	}
 	return engine.HoledSegments, nil

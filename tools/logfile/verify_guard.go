@@ -3,6 +3,7 @@ package logfile
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -17,8 +18,7 @@ func (p *partition) readGuard(base int64) {
 	path := guard.Name(p.dir, base)
 	switch {
 	case err != nil:
-		g = guard.Guard{}
-		p.problem(engine.GuardDamaged, path, -1, err.Error(), "")
+		p.problem(engine.Unreadable, path, -1, err.Error(), "")
 	case g.Bad > 0:
 		p.problem(engine.GuardDamaged, path, -1, fmt.Sprintf("%d of %s torn or garbage", g.Bad, count(g.Slots, "slot", "slots")), "")
 	}
@@ -57,4 +57,35 @@ func (p *partition) endBelowGuard(path string, size int64) {
 		p.report(Problem{State: engine.EndBelowGuard, File: path, Position: size, Found: "the end of the file", folder: p.dir,
 			Expected: fmt.Sprintf("position %d, up to which %s says that it was flushed", end, filepath.Base(guard.Name(p.dir, p.base)))})
 	}
+}
+
+// orphan tells of a guard without its segment. Behind the last one it says that the newest segment is lost.
+func (p *partition) orphan(path string, base int64, bases []int64) {
+	log := p.name(base, ".log")
+	if len(bases) > 0 && base > bases[len(bases)-1] {
+		switch g, err := guard.Read(fs.OS(), p.dir, base); {
+		case err != nil:
+			p.problem(engine.Unreadable, path, -1, err.Error(), "")
+			return
+		case g.End() > 0:
+			if _, err := os.Stat(log); errors.Is(err, os.ErrNotExist) { // a broker that is at it may have made it since
+				p.report(Problem{State: engine.SegmentLost, File: path, Position: -1, Found: "a guard of a segment that is gone", folder: p.dir,
+					Expected: fmt.Sprintf("%s, of which %d bytes were flushed", filepath.Base(log), g.End())})
+			}
+			return
+		}
+	}
+	p.problem(engine.GuardOrphan, path, -1, "a guard", filepath.Base(log)+" beside it")
+}
+
+// guardedFrom reports whether a segment from a base offset on has a guard: it was written after everything before was flushed. One that cannot
+// be read is told where its segment is.
+func (p *partition) guardedFrom(base int64) bool {
+	return slices.ContainsFunc(p.bases, func(b int64) bool {
+		if b < base {
+			return false
+		}
+		g, err := guard.Read(fs.OS(), p.dir, b)
+		return err == nil && g.End() > 0
+	})
 }

@@ -156,7 +156,7 @@ func (p *partition) others(names []string, bases []int64) error {
 			}
 		case Guard:
 			if !slices.Contains(bases, base) {
-				p.problem(engine.GuardOrphan, path, -1, "a guard", fmt.Sprintf("%020d.log beside it", base))
+				p.orphan(path, base, bases)
 			}
 		case OffsetIndex, TimeIndex, TxnIndex:
 			if !slices.Contains(bases, base) {
