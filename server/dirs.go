@@ -45,6 +45,7 @@ func (s *Server) openDirs(static *config.Static) (*config.Static, error) {
 	if s.metaDir, err = s.metadataDir(places); err != nil {
 		return nil, err
 	}
+	s.openAs = s.opener(static)
 	dirs := make([]*logdir.Dir, len(places))
 	fatal := make([]error, len(places))
 	var opening sync.WaitGroup
@@ -198,6 +199,7 @@ func (s *Server) engineOptions(i int, places []place) engine.Options {
 		Logger:               s.log,
 		OnAdvance:            partition.Advanced,
 		OnFailure:            func(error) { s.failures <- i },
+		LogConfig:            s.openAs,
 		MemoryBytes:          memoryBudget(e.MemoryBytes) / 2 / int64(n),
 		Descriptors:          logDescriptors(n),
 		SyncMethod:           syncMethod(e.SyncMethod),

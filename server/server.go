@@ -38,8 +38,9 @@ type Server struct {
 	cfg      config.Broker
 	log      *slog.Logger
 	dirs     *logdir.Set
-	metaDir  string   // the log directory with the metadata
-	failures chan int // numbers of directories that have failed; it has room for all
+	metaDir  string                          // the log directory with the metadata
+	openAs   func(engine.Name) engine.Config // how logs are opened
+	failures chan int                        // numbers of directories that have failed; it has room for all
 	meta     *metadata.Node
 	broker   *api.Broker
 	net      *netio.Server

@@ -8,6 +8,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/zurau/zurau/engine/fs"
 )
 
 // Backup makes the files of another directory, which must not have any: the metadata as it is at one moment, with everything that
@@ -61,4 +63,24 @@ func (m *moment) take(n *Node) (err error) {
 		return fmt.Errorf("salt of the metadata log: %w", err)
 	}
 	return nil
+}
+
+// Peek returns what the files of a directory say at this moment, and changes nothing: for who has to know something before a node can be
+// opened. It takes no lock, and what it returns may be overtaken. Without files it is empty.
+func Peek(fsys fs.FS, dir string) (*Image, error) {
+	s := &store{fsys: fsys, dir: dir}
+	snapshot, err := s.read(snapshotName)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.read(logName)
+	if err != nil || b == nil && snapshot == nil {
+		return new(Image), err
+	}
+	r, err := s.recover(b, snapshot)
+	if err != nil {
+		return nil, err
+	}
+	img, _, err := replay(r.image, r.entries)
+	return img, err
 }

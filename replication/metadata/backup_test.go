@@ -58,6 +58,12 @@ func TestABackupIsTheMetadataOfOneMomentBesideUpdates(t *testing.T) {
 	}
 	o := crashOptions(disk.Clone(fs.DropUnflushed))
 	o.Dir = backupDir
+	if img, err := Peek(o.FS, backupDir); err != nil || img.NextProducerID < before || img.ClusterID != n.Image().ClusterID {
+		t.Errorf("a look at it: %v", err)
+	}
+	if img, err := Peek(o.FS, "/nowhere"); err != nil || img.Offset != 0 {
+		t.Errorf("a look at nothing: %v", err)
+	}
 	for start := range int64(2) { // the second start reads what the first has appended
 		c := open(t, o)
 		k := c.Image().NextProducerID

@@ -246,12 +246,24 @@ func (t *Table) apply(img *metadata.Image, topic *Topic) {
 
 // effective works out a topic's configuration.
 func (t *Table) effective(img *metadata.Image, name string) *config.Topic {
+	return effective(img, name, t.node, t.static)
+}
+
+func effective(img *metadata.Image, name string, node int32, static *config.Static) *config.Topic {
 	c := config.EffectiveTopic(
 		img.Configs(metadata.ResourceTopic, name),
-		img.Configs(metadata.ResourceBroker, strconv.Itoa(int(t.node))),
+		img.Configs(metadata.ResourceBroker, strconv.Itoa(int(node))),
 		img.Configs(metadata.ResourceBroker, ""),
-		t.static)
+		static)
 	return &c
+}
+
+// BeforeFollow says how the logs of a topic are to be opened, before there is a Table that follows the metadata: as an image of it says, but
+// that nothing is deleted until it is followed.
+func BeforeFollow(img *metadata.Image, topic string, node int32, static *config.Static) engine.Config {
+	c := engineConfig(effective(img, topic, node, static))
+	c.KeepAll = true
+	return c
 }
 
 // engineConfig says in the engine's words what a topic's configuration is.
