@@ -120,6 +120,7 @@ func (s *script) run() string {
 	case "config":
 		s.cfg.InitialRebalanceDelayMs = int32(s.num("delay", int(s.cfg.InitialRebalanceDelayMs)))
 		s.cfg.MaxSize = s.num("max-size", s.cfg.MaxSize)
+		s.cfg.OffsetsRetentionMs = int64(s.num("retention", int(s.cfg.OffsetsRetentionMs)))
 		s.c.Close()
 		s.start()
 	case "hold":

@@ -2,11 +2,13 @@ package house
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 )
 
-// A fault is one that people met with a log of this kind, and the tests that it must not come back to. Where there are none, why
-// says what it waits for.
+// A fault is one that people met with a log of this kind, and the tests that it must not come back to (of TestScripts, the script). Where there
+// are none, why says what it waits for.
 type fault struct {
 	id, what string
 	tests    []string
@@ -73,6 +75,10 @@ var faults = []fault{
 	{"K23", "tombstones go too early", nil, noCleaner},
 	{"K24", "a crash while segments are replaced, and offsets that do not fit an index", []string{"TestSegmentsThatKafkaWasReplacingAreReplacedAsKafkaDoes",
 		"TestSegmentsRollWhenOffsetsWouldNotFitTheIndex", "TestACrashWhileSegmentsAreReplacedLosesNone"}, ""},
+	{"K25", "offsets of a group expire while it has members or rebalances, or its load is taken for no offset", []string{"TestScripts/expiry",
+		"TestScripts/expiry_members", "TestLoadSurvivesAnyOrderThatCompactionLeaves", "TestWhoIsNotReadySaysSo"}, ""},
+	{"K26", "two processes with one group.instance.id", []string{"TestScripts/static", "TestFranzCooperativeAndStaticMembersKeepWhatTheyHave"}, ""},
+	{"K27", "a commit of an old generation, a member that dies between its join and its sync", []string{"TestScripts/offsets", "TestScripts/rebalance"}, ""},
 	{"K28", "an index or snapshot that is missing, longer or garbage", []string{"TestDamagedIndexesAreMadeAgain", "TestASnapshotThatIsGarbageIsRemoved",
 		"TestSmallFilesThatAreMissingStaleOrGarbageCostNothing"}, ""},
 	{"K29", "a file of leader epochs that is garbage", []string{"TestSmallFilesThatAreMissingStaleOrGarbageCostNothing",
@@ -80,6 +86,8 @@ var faults = []fault{
 	{"K30", "a recovery point that is stale, ahead, or of other files", []string{"TestARecoveryPointAheadOfTheLogIsClamped",
 		"TestARecoveryPointInsideABatchIsOfOtherFiles", "TestALogThatWasPutIntoACleanDirectoryIsChecked"}, ""},
 	{"K31", "a topic of the same name is another one", []string{"TestALogMadeAgainHasNothingOfTheOldOne", "TestAnotherTopicsRecordsAreNotRedone"}, ""},
+	{"K32", "whoever leads the metadata goes on after a write that failed", []string{"TestAfterAFailedFlushNothingIsTakenAndTheReasonIsTold",
+		"TestAFailedCallIsFinalAndLosesNothingAcknowledged", "TestTheBrokerEndsWithTheDirectoryOfItsMetadata"}, ""},
 	{"K33", "a cleaner's offset beyond the log", nil, noCleaner},
 	{"K34", "a kill at each step of a roll", []string{"TestACutBeforeAnyDiskCallKeepsWhatWasPromised", "TestEachDiskCallThatFailsOnceCostsNothingThatWasPromised"}, ""},
 	{"K35", "a clock that jumps", []string{"TestAClockThatGoesBackDeletesAndForgetsNothing", "TestRetentionByTimeGoesByTheNewestRecordOfASegment"}, ""},
@@ -96,7 +104,8 @@ var faults = []fault{
 	{"D8", "a checkpoint is stale or torn", []string{"TestAfterAPowerFailureACheckpointIsTheOldOneOrTheNewOne", "TestCorruptFilesAreRefusedByFileAndLine"}, ""},
 	{"D9", "sectors land in any order", []string{"TestVersionsOfABlockLandInAnyOrderAndBlocksInAny", "TestManyClientsLoseNothingInACutAtAnyMoment",
 		"TestNothingFlushedIsLostByAPowerLoss"}, ""},
-	{"D10", "a disk is slow", []string{"TestReadersDoNotWaitForAWriterThatOpensItsFile", "TestMemoryIsBoundedAndReadyCallsWhenThereIsRoom"}, ""},
+	{"D10", "a disk is slow", []string{"TestReadersDoNotWaitForAWriterThatOpensItsFile", "TestMemoryIsBoundedAndReadyCallsWhenThereIsRoom",
+		"TestADiskThatStallsHoldsUpNobodyElse", "TestADiskThatStallsHoldsUpNoClientOfAnotherOne", "TestADiskThatHangsHoldsUpNoChangesOfOthers"}, ""},
 }
 
 func TestEachFaultHasATestOrAReason(t *testing.T) {
@@ -108,6 +117,10 @@ func TestEachFaultHasATestOrAReason(t *testing.T) {
 		}
 		seen[f.id] = true
 		for _, name := range f.tests {
+			name, script, scripted := strings.Cut(name, "/")
+			if _, err := os.Stat("../../server/group/testdata/scripts/" + script); scripted && err != nil {
+				t.Errorf("%s, %s: %v", f.id, f.what, err)
+			}
 			if !there[name] {
 				t.Errorf("%s, %s: there is no %s", f.id, f.what, name)
 			}

@@ -40,7 +40,8 @@
 //	a read fails (EIO), of mapped indexes    TestADiskThatFailsToReadIsAnErrorAndNoMore;
 //	(SIGBUS), too                            engine/index TestAFaultInAMappingIsAnErrorAndTheIndexCanBeBuiltAgain
 //	a mapped stage whose disk is gone        engine TestAStageWhoseDiskIsGoneTakesTheDirectoryOfflineAndNotTheProcess
-//	a slow disk (10 s without an answer)     TestADiskThatStallsHoldsUpNobodyElse; engine TestAnAppendDoesNotWaitForTheStageToGrow
+//	a slow disk (10 s without an answer)     TestADiskThatStallsHoldsUpNobodyElse; over the wire TestADiskThatStallsHoldsUpNoClientOfAnotherOne;
+//	                                         engine TestAnAppendDoesNotWaitForTheStageToGrow
 //	a reflink of what a flush has lost       TestABackupOfADirectoryThatDiedOfItsDiskHasWhatAStartOnItHas
 //	a lost rename or name                    engine/fs TestACreatedFileIsLostUntilItsDirectoryIsSynced
 //	a deletion that is cut off               engine TestADeletionThatACrashCutsOffIsNotTakenForALostFolder

@@ -200,7 +200,7 @@ func (l *losses) cut(t *testing.T, p *process, how manner, policy disk.Policy, s
 func writeBack(t *testing.T, dir string, rng *rand.Rand) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || rng.IntN(2) == 0 {
+		if err != nil || !d.Type().IsRegular() || rng.IntN(2) == 0 {
 			return ignoreMissing(err)
 		}
 		f, err := os.Open(name)

@@ -44,6 +44,24 @@ func (s *times) add(d time.Duration) {
 	s.all = append(s.all, d)
 }
 
+func (s *times) len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
+}
+
+// await waits until there are n.
+func (s *times) await(t *testing.T, n int) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(deadline); s.len() < n; <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d calls are answered", s.len(), n)
+		}
+	}
+}
+
 // quantile returns the time that a part of the calls does not exceed.
 func (s *times) quantile(q float64) time.Duration {
 	s.mu.Lock()
