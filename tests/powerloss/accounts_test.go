@@ -9,7 +9,8 @@ import (
 // An account is what is known of all logs of a machine, from what its processes told before each loss of power. It holds what the
 // next one finds against that.
 type account struct {
-	logs map[string]*ledger
+	specs []spec
+	logs  map[string]*ledger
 	// found is what the process that starts has told so far.
 	found  map[string]*finding
 	round  int
@@ -47,7 +48,7 @@ type finding struct {
 }
 
 func newAccount() *account {
-	return &account{logs: map[string]*ledger{}, found: map[string]*finding{}}
+	return &account{specs: logs, logs: map[string]*ledger{}, found: map[string]*finding{}}
 }
 
 func newLedger() *ledger { return &ledger{gone: map[batchID]bool{}, loose: math.MaxInt64} }
@@ -179,7 +180,7 @@ func (a *account) find(e event) error {
 // compare holds what was found against what is known, and goes on from what was found.
 func (a *account) compare() error {
 	var errs []error
-	for _, s := range logs {
+	for _, s := range a.specs {
 		l, f := a.of(s.name), a.found[s.name]
 		if f == nil {
 			f = &finding{} // a log has no files before its first append

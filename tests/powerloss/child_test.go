@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,7 +70,7 @@ type spec struct {
 func (s spec) largest() int { return max(s.large, 60<<10) }
 
 func specOf(name string) spec {
-	for _, s := range logs {
+	for _, s := range slices.Concat(logs, topics) {
 		if s.name == name {
 			return s
 		}

@@ -36,6 +36,23 @@ func TestNothingFlushedIsLostByAPowerLoss(t *testing.T) {
 	}
 }
 
+// The process is a broker, and what counts is what its clients were told: appends of both modes, topics that go and are made again,
+// changes of the flush mode.
+func TestNothingABrokerAcknowledgedIsLostByAPowerLoss(t *testing.T) {
+	for _, k := range []rig.Kind{rig.Shutdown, rig.Cache} {
+		for _, fs := range rig.FileSystems {
+			t.Run(k.String()+" "+fs, func(t *testing.T) {
+				l := newLosses(t, k, fs)
+				l.role, l.a.specs = brokerRole, topics
+				for round := range rounds() {
+					l.round(t, round, l.m.Restart)
+				}
+				l.last(t, rounds())
+			})
+		}
+	}
+}
+
 // A disk whose cable was loose forgets its cache, and the kernel goes on under the same boot id. So the stage is believed, and its file is
 // what the disk has of it.
 func TestADiskThatComesBackUnderTheSameKernelHasLostNothingFlushed(t *testing.T) {
@@ -53,6 +70,7 @@ func TestADiskThatComesBackUnderTheSameKernelHasLostNothingFlushed(t *testing.T)
 // losses are those of one machine, and what is known of its logs.
 type losses struct {
 	m    *rig.Machine
+	role string // of the process
 	dir  string
 	a    *account
 	seed uint64
@@ -65,7 +83,7 @@ type losses struct {
 func newLosses(t *testing.T, k rig.Kind, fs string) *losses {
 	t.Helper()
 	rig.Need(t, "mkfs."+fs)
-	l := &losses{m: rig.New(t, k, fs), a: newAccount(), seed: newSeed(t)}
+	l := &losses{m: rig.New(t, k, fs), role: engineRole, a: newAccount(), seed: newSeed(t)}
 	l.dir = filepath.Join(l.m.Dir, "data")
 	l.rng = newRand(l.seed)
 	return l
@@ -80,7 +98,7 @@ type process struct {
 
 func (l *losses) start(t *testing.T, round int) *process {
 	t.Helper()
-	p := &process{cmd: rig.Role(engineRole, "-dir", l.dir, "-seed", strconv.FormatUint(l.rng.Uint64(), 10), "-round", strconv.Itoa(round))}
+	p := &process{cmd: rig.Role(l.role, "-dir", l.dir, "-seed", strconv.FormatUint(l.rng.Uint64(), 10), "-round", strconv.Itoa(round))}
 	out, err := p.cmd.StdoutPipe()
 	must(t, err)
 	p.stdin, err = p.cmd.StdinPipe()
