@@ -94,8 +94,10 @@ var faults = []fault{
 
 	{"D1", "a flush fails", []string{"TestAFailedFlushIsFinal", "TestAFlushThatWaitedBehindAFailedOneIsNotTried"}, ""},
 	{"D2", "a write comes back short", []string{"TestAWriteOverTheSizeLimitFailsAndLeavesAPrefix", "TestEachDiskCallThatFailsOnceCostsNothingThatWasPromised"}, ""},
-	{"D3", "the disk is full", []string{"TestAFullDiskRefusesAndFreedSpaceIsUsable", "TestAFullDiskRefusesAppendsAndNothingElse"}, ""},
-	{"D4", "a read fails", []string{"TestAnUnreadableLogIsOfflineAndOthersAreNot", "TestAFaultInAMappingIsAnErrorAndTheIndexCanBeBuiltAgain"}, ""},
+	{"D3", "the disk is full", []string{"TestAFullDiskRefusesAndFreedSpaceIsUsable", "TestAFullDiskRefusesAppendsAndNothingElse",
+		"TestADiskWithoutRoomBelowABrokerTakesItsDirectoryAlone"}, ""},
+	{"D4", "a read fails", []string{"TestAnUnreadableLogIsOfflineAndOthersAreNot", "TestAFaultInAMappingIsAnErrorAndTheIndexCanBeBuiltAgain",
+		"TestADiskThatIsCutOffBelowABrokerTakesItsPartitionsAlone"}, ""},
 	{"D5", "a bit of a stored batch flips", []string{"TestABadBatchBelowTheRecoveryPointIsCorruption", "TestAFlippedBitInWhatWasFlushedIsNoTornWrite",
 		"TestARottenBatchIsNotYielded"}, ""},
 	{"D6", "a write is torn", []string{"TestATornTailIsCutAndKeptAside", "TestATornWriteIsCutBehindWhatIsGuarded"}, ""},
@@ -103,7 +105,7 @@ var faults = []fault{
 		"TestAnAtomicReplaceLeavesTheOldFileOrTheNew"}, ""},
 	{"D8", "a checkpoint is stale or torn", []string{"TestAfterAPowerFailureACheckpointIsTheOldOneOrTheNewOne", "TestCorruptFilesAreRefusedByFileAndLine"}, ""},
 	{"D9", "sectors land in any order", []string{"TestVersionsOfABlockLandInAnyOrderAndBlocksInAny", "TestManyClientsLoseNothingInACutAtAnyMoment",
-		"TestNothingFlushedIsLostByAPowerLoss"}, ""},
+		"TestNothingFlushedIsLostByAPowerLoss", "TestNothingABrokerAcknowledgedIsLostByAPowerLoss"}, ""},
 	{"D10", "a disk is slow", []string{"TestReadersDoNotWaitForAWriterThatOpensItsFile", "TestMemoryIsBoundedAndReadyCallsWhenThereIsRoom",
 		"TestADiskThatStallsHoldsUpNobodyElse", "TestADiskThatStallsHoldsUpNoClientOfAnotherOne", "TestADiskThatHangsHoldsUpNoChangesOfOthers"}, ""},
 }

@@ -23,19 +23,24 @@
 //
 // It goes on with what it found, which must then not be lost any more.
 //
+// The process may be a broker with its clients, which tell what they were told over the wire: see brokerMain.
+//
 // What a process tells of the time after the cut does not count: a file system that is being torn down may call a flush done that is not.
 //
 // # Faults and where they are tested
 //
 // The rows are faults of a disk, and what is right then. Tests without a package are this one's.
 //
-//	a loss of the page cache                 TestNothingFlushedIsLostByAPowerLoss/shutdown…
+//	a loss of the page cache                 TestNothingFlushedIsLostByAPowerLoss/shutdown…, of a broker
+//	                                         TestNothingABrokerAcknowledgedIsLostByAPowerLoss
 //	a loss of the drive's cache, too: torn,  TestNothingFlushedIsLostByAPowerLoss/cache…; of every call of the engine, in memory:
 //	reordered and dropped writes             engine TestACutBeforeAnyDiskCallKeepsWhatWasPromised and others
 //	a disk that forgets its cache under      TestADiskThatComesBackUnderTheSameKernelHasLostNothingFlushed
 //	a kernel that goes on
 //	write or flush fails (EIO)               TestADiskThatFailsToWriteOrFlushTakesItsDirectoryOffline; engine TestAFailedFlushIsFinal
 //	the device is full (ENOSPC at flush)     TestADeviceWithoutRoomLosesNothingThatWasAcknowledged
+//	what a disk is made of is full,          TestADiskWithoutRoomBelowABrokerTakesItsDirectoryAlone;
+//	or has lost its end                      TestADiskThatIsCutOffBelowABrokerTakesItsPartitionsAlone
 //	a write that comes back short (EFBIG)    TestAWriteThatTheKernelCutsShortIsNotAcknowledged
 //	a read fails (EIO), of mapped indexes    TestADiskThatFailsToReadIsAnErrorAndNoMore;
 //	(SIGBUS), too                            engine/index TestAFaultInAMappingIsAnErrorAndTheIndexCanBeBuiltAgain

@@ -11,7 +11,9 @@ import (
 	"github.com/zurau/zurau/tests/powerloss/rig"
 )
 
-func TestMain(m *testing.M) { os.Exit(rig.Main(m, map[string]func() error{engineRole: engineMain, brokerRole: brokerMain})) }
+func TestMain(m *testing.M) {
+	os.Exit(rig.Main(m, map[string]func() error{engineRole: engineMain, brokerRole: brokerMain}))
+}
 
 // rounds is how often each machine loses its power, of which there are four: 100 losses in the long form.
 func rounds() int {

@@ -66,9 +66,15 @@ func build(k Kind, fs string) (*Machine, error) {
 	m.Dir = filepath.Join(m.folder, "mnt")
 	m.image = filepath.Join(m.folder, "image")
 	shown := filepath.Join(m.folder, "disk")
-	for _, dir := range []string{m.folder, m.Dir, shown} {
+	if err := os.Mkdir(m.folder, 0o755); err != nil {
+		return nil, err
+	}
+	if err := unix.Mount("tmpfs", m.folder, "tmpfs", 0, fmt.Sprint("size=", imageBytes)); err != nil {
+		return nil, fmt.Errorf("mount tmpfs on %s: %w", m.folder, err)
+	}
+	for _, dir := range []string{m.Dir, shown} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
-			return nil, err
+			return m, err
 		}
 	}
 	if err := format(m.image, fs); err != nil {
@@ -229,8 +235,52 @@ func (m *Machine) close(t testing.TB) {
 	if m.Disk != nil {
 		err = errors.Join(err, m.Disk.Close())
 	}
-	if err := errors.Join(err, os.RemoveAll(m.folder)); err != nil {
+	if err := errors.Join(err, unix.Unmount(m.folder, 0), os.Remove(m.folder)); err != nil {
 		t.Errorf("take the machine away: %v", err)
+	}
+}
+
+// Fill leaves no room for what the disk has not been written yet: the file system above it has promised room that is not there.
+func (m *Machine) Fill(t testing.TB) {
+	t.Helper()
+	f, err := os.Create(m.filler())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var st unix.Statfs_t
+	err = unix.Statfs(m.folder, &st)
+	if err == nil {
+		err = unix.Fallocate(int(f.Fd()), 0, 0, int64(st.Bavail)*st.Bsize)
+	}
+	if err != nil {
+		t.Fatalf("fill the disk: %v", err)
+	}
+}
+
+// Free gives the room back.
+func (m *Machine) Free(t testing.TB) {
+	t.Helper()
+	if err := os.Remove(m.filler()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *Machine) filler() string { return filepath.Join(m.folder, "fill") }
+
+// CutOff has the disk lose all behind its first bytes.
+func (m *Machine) CutOff(t testing.TB, bytes int64) {
+	t.Helper()
+	if err := os.Truncate(m.image, bytes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Unplug takes the disk away. Nobody may use it any more.
+func (m *Machine) Unplug(t testing.TB) {
+	t.Helper()
+	if err := m.unmount(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -22,8 +22,8 @@ const (
 	whyEnv  = "ZURAU_POWERLOSS_SKIP" // why there is none
 	roleEnv = "ZURAU_POWERLOSS_ROLE" // what another process of the test binary is to be
 
-	// rootBytes bounds the images of a package's tests, which are in memory.
-	rootBytes = "size=1536m"
+	// rootBytes bounds the rig's folder; the images of machines are in memory of their own, imageBytes each.
+	rootBytes = "size=16m"
 	bootID    = "/proc/sys/kernel/random/boot_id"
 )
 
