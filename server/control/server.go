@@ -44,7 +44,7 @@ func Listen(dir string, b Broker) (*Server, error) {
 	s := &Server{broker: b, socket: filepath.Join(dir, Name), end: end, done: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /backup", func(w http.ResponseWriter, r *http.Request) { s.backup(ctx, w, r) })
-	s.http = http.Server{Handler: mux, ReadTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
+	s.http = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(b.Log.Handler(), slog.LevelDebug)}
 	go func() {
 		defer close(s.done)

@@ -2,6 +2,7 @@ package logfile
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/zurau/zurau/engine/checkpoint"
 	efs "github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/record"
+	"github.com/zurau/zurau/replication/metadata"
 )
 
 // tree returns the content of the files below a directory, by path.
@@ -540,5 +542,26 @@ func TestAFailedCallEndsARepairWithTheReason(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestARepairMakesIndexesWithTheIntervalOfTheirTopic(t *testing.T) {
+	d := make1(t, how{large: true, flushed: 300})
+	m, err := metadata.Open(metadata.Options{Dir: d.root})
+	must(t, err)
+	must(t, m.Update(context.Background(), func(*metadata.Image) ([]metadata.Record, error) {
+		return []metadata.Record{metadata.TopicRecord{ID: metadata.ID{1}, Name: "t"},
+			metadata.ConfigRecord{Resource: metadata.Resource{Type: metadata.ResourceTopic, Name: "t"}, Key: "index.interval.bytes", Value: "300"}}, nil
+	}))
+	must(t, m.Close())
+	name := d.file(0, ".index")
+	before := d.read(name)
+	if len(before) < 30*8 {
+		t.Fatalf("an index of %d bytes", len(before))
+	}
+	d.write(name, []byte("garbage"))
+	d.repair(Repair{})
+	if after := d.read(name); !bytes.Equal(after, before) {
+		t.Errorf("it had %d bytes, and has %d now", len(before), len(after))
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/guard"
 	"github.com/zurau/zurau/engine/segment"
+	"github.com/zurau/zurau/replication/metadata"
 )
 
 // work is a repair under way.
@@ -250,6 +252,20 @@ func (w *work) rewrite(path string, parts []part) error {
 // indexBytes is segment.index.bytes by default, and no limit for what a segment needs at the default interval.
 const indexBytes = math.MaxInt32
 
+// interval is index.interval.bytes of the topic that a log is of, as far as the metadata beside it knows.
+func (w *work) interval(log string) int32 {
+	topic, _, ok := partitionOf(filepath.Dir(log))
+	img, err := metadata.Peek(w.fs, w.root)
+	if !ok || err != nil {
+		return defaultInterval
+	}
+	set, err := strconv.ParseInt(img.Configs(metadata.ResourceTopic, topic)["index.interval.bytes"], 10, 32)
+	if err != nil {
+		return defaultInterval
+	}
+	return int32(set)
+}
+
 // rebuild makes the indexes of a segment again, durably, as the engine does.
 func (w *work) rebuild(log string) (err error) {
 	_, base := KindOf(log)
@@ -257,7 +273,8 @@ func (w *work) rebuild(log string) (err error) {
 	if err := w.remove(stem+".index", stem+".timeindex"); err != nil {
 		return err
 	}
-	s, err := segment.New(w.fs, filepath.Dir(log), base, segment.Limits{Bytes: math.MaxInt32, IndexBytes: indexBytes, IndexInterval: defaultInterval})
+	interval := w.interval(log)
+	s, err := segment.New(w.fs, filepath.Dir(log), base, segment.Limits{Bytes: math.MaxInt32, IndexBytes: indexBytes, IndexInterval: interval})
 	if err != nil {
 		return err
 	}
@@ -272,7 +289,7 @@ func (w *work) rebuild(log string) (err error) {
 		return err
 	}
 	// What is no batch at the end is for the next start.
-	if _, err := s.Rebuild(f, size, defaultInterval); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := s.Rebuild(f, size, interval); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
 	if err := s.SealIndexes(); err != nil {
