@@ -173,25 +173,30 @@ func (s *Server) listenForCommands() {
 	}
 }
 
-// askedBackup is Backup for a command, which has to name all directories of the broker.
+// askedBackup is Backup for a command, which has to name all directories of the broker, and is answered in its own order of them.
 func (s *Server) askedBackup(ctx context.Context, r control.BackupRequest, progress control.Progress) ([]control.Backup, error) {
 	o := BackupOptions{To: make([]string, len(s.cfg.LogDirs)), NoLinks: r.NoLinks, SkipOffline: r.SkipOffline, Progress: progress}
+	asked := make([]int, len(s.cfg.LogDirs))
 	for i, dir := range s.cfg.LogDirs {
 		at := slices.IndexFunc(r.From, func(from string) bool { return sameDir(from, dir) })
 		if at < 0 || len(r.From) != len(s.cfg.LogDirs) || len(r.To) != len(r.From) {
 			return nil, fmt.Errorf("this broker has the log directories %s: name all of them, and a place for each, with commas between",
 				strings.Join(s.cfg.LogDirs, ","))
 		}
-		o.To[i] = r.To[at]
+		o.To[i], asked[i] = r.To[at], at
 	}
 	s.log.Info("making a backup", "to", strings.Join(o.To, ","))
-	done, err := s.Backup(ctx, o)
+	made, err := s.Backup(ctx, o)
 	if err != nil {
 		s.log.Warn("the backup was not made", "to", strings.Join(o.To, ","), "error", err)
 		return nil, err
 	}
 	s.log.Info("the backup is made", "to", strings.Join(o.To, ","))
-	return done, nil
+	told := make([]control.Backup, len(made))
+	for i, at := range asked {
+		told[at] = made[i]
+	}
+	return told, nil
 }
 
 // sameDir reports whether two paths name one directory. One whose disk is gone has no other name than its own.

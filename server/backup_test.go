@@ -137,3 +137,26 @@ func TestABrokerStartsOnNoBackupThatWasNotFinished(t *testing.T) {
 	}
 	start(t, filepath.Join(place, "data")).stop() // another one was being made, of what is here
 }
+
+func TestADirectoryThatIsOfflineFailsABackupUnlessItIsLeftOut(t *testing.T) {
+	b, place := inTwoDirs(t)
+	b.stop()
+	at := func(name string) string { return filepath.Join(place, name) }
+	must(t, os.Rename(at("two"), at("away")))
+	must(t, os.WriteFile(at("two"), nil, 0o600)) // a disk that is not to be read
+	b = start(t, b.dir)
+	o := server.BackupOptions{To: []string{at("a"), at("b")}}
+	if _, err := b.Backup(context.Background(), o); err == nil || !strings.Contains(err.Error(), at("two")+", which is offline") {
+		t.Errorf("of a directory that is offline: %v", err)
+	}
+	only(t, place, "away", "one", "two")
+	o.SkipOffline = true
+	got, err := b.Backup(context.Background(), o)
+	must(t, err)
+	if len(got) != 2 || got[0].Path != at("a") || got[0].Logs == 0 || got[0].Missing != "" || got[1].Missing == "" {
+		t.Errorf("it says %+v", got)
+	}
+	only(t, place, "a", "away", "one", "two")
+	b.stop()
+	start(t, at("a")).stop()
+}
