@@ -82,5 +82,8 @@ func Peek(fsys fs.FS, dir string) (*Image, error) {
 		return nil, err
 	}
 	img, _, err := replay(r.image, r.entries)
-	return img, err
+	if err != nil {
+		return nil, s.refuse(logName, err)
+	}
+	return img, nil
 }

@@ -253,17 +253,20 @@ func (w *work) rewrite(path string, parts []part) error {
 const indexBytes = math.MaxInt32
 
 // interval is index.interval.bytes of the topic that a log is of, as far as the metadata beside it knows.
-func (w *work) interval(log string) int32 {
-	topic, _, ok := partitionOf(filepath.Dir(log))
+func (w *work) interval(log string) (int32, error) {
+	topic, _, _ := partitionOf(filepath.Dir(log))
 	img, err := metadata.Peek(w.fs, w.root)
-	if !ok || err != nil {
-		return defaultInterval
+	if errors.Is(err, metadata.ErrCorrupt) || errors.Is(err, metadata.ErrNewer) {
+		return defaultInterval, nil
+	}
+	if err != nil {
+		return 0, err
 	}
 	set, err := strconv.ParseInt(img.Configs(metadata.ResourceTopic, topic)["index.interval.bytes"], 10, 32)
-	if err != nil {
-		return defaultInterval
+	if err != nil { // it was not set
+		return defaultInterval, nil
 	}
-	return int32(set)
+	return int32(set), nil
 }
 
 // rebuild makes the indexes of a segment again, durably, as the engine does.
@@ -273,7 +276,10 @@ func (w *work) rebuild(log string) (err error) {
 	if err := w.remove(stem+".index", stem+".timeindex"); err != nil {
 		return err
 	}
-	interval := w.interval(log)
+	interval, err := w.interval(log)
+	if err != nil {
+		return err
+	}
 	s, err := segment.New(w.fs, filepath.Dir(log), base, segment.Limits{Bytes: math.MaxInt32, IndexBytes: indexBytes, IndexInterval: interval})
 	if err != nil {
 		return err
