@@ -112,10 +112,10 @@ func (l *Log) truncateLocked(offset int64) error {
 		l.mu.tally.Cut(s.Base, 0)
 	}
 	last, next, err := l.newEnd(kept, at, offset)
+	l.view.Store(&kept) // after a failure, too: what a power cut would take is not served
 	if err != nil {
 		return err
 	}
-	l.view.Store(&kept)
 	if err := l.endAt(kept, last, next); err != nil {
 		return err
 	}
@@ -174,7 +174,9 @@ func (l *Log) newEnd(kept []*segment.Segment, at cutting, offset int64) (*segmen
 		return s, offset, err
 	}
 	last, next, err := l.cutSegment(at)
-	kept[len(kept)-1] = last
+	if err == nil {
+		kept[len(kept)-1] = last
+	}
 	return last, next, err
 }
 
@@ -223,6 +225,7 @@ func (l *Log) cutSegment(c cutting) (*segment.Segment, int64, error) {
 	}
 	if s.Readers() > 1 {
 		if err = s.TrimIndexes(p.BaseOffset); err == nil {
+			s.Extend(p.Position) // nobody else reads the old file beyond it, whatever becomes of the copy
 			err = l.copyHead(s.Path(), p.Position)
 		}
 	} else {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/zurau/zurau/engine/fs"
 	"github.com/zurau/zurau/engine/segment"
 )
@@ -187,4 +189,45 @@ func TestATruncationToTheStartLeavesWhatIsKnownOfProducers(t *testing.T) {
 		t.Errorf("the last stable offset is %d behind the marker at %d", l.LastStableOffset(), n)
 	}
 	b.stop()
+}
+
+// With each call of it failed once, with a reader at the file that is cut and without.
+func TestATruncationThatFailsServesNothingThatAPowerCutTakes(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		for n := 1; ; n++ {
+			b := newBench(t)
+			l := b.create("t", small())
+			b.fill(l, 40)
+			must(t, b.e.Checkpoint())
+			b.fill(l, 2)
+			to := (*l.view.Load())[1].Base + 3
+			if held {
+				r, err := l.Read(to, 1, true)
+				must(t, err)
+				defer r.Release()
+			}
+			calls, what := failing(b.disk, int64(n), unix.EIO)
+			_ = l.Truncate(to) // what it says is for others
+			b.disk.SetHook(nil)
+			opt := b.opt
+			opt.FS = b.disk.Clone(fs.DropUnflushed)
+			next := open(t, opt)
+			after, _ := next.Log(l.name)
+			for at := range l.LogEndOffset() {
+				r, err := l.Read(at, 1, true)
+				if err != nil {
+					continue
+				}
+				if served, err := r.Bytes(); err == nil && len(served) > 0 && at >= after.LogEndOffset() {
+					t.Errorf("held %t, %s fails: offset %d is served, and a power cut leaves [%d, %d)", held, text(what), at, after.LogStartOffset(), after.LogEndOffset())
+				}
+				r.Release()
+			}
+			must(t, next.Close())
+			b.e.Close()
+			if calls.Load() < int64(n) {
+				break
+			}
+		}
+	}
 }
