@@ -21,9 +21,8 @@ const redoSuffix = ".redo-"
 // findKept adds what an earlier start kept to the runs of the stage.
 func (r *recovering) findKept() error {
 	for _, name := range r.kept {
-		base, kind, _ := splitName(name)
-		position, err := strconv.ParseInt(strings.TrimPrefix(kind, segment.LogSuffix+redoSuffix), 10, 64)
-		if err != nil || position < 0 {
+		base, position, ok := parseRedo(name)
+		if !ok {
 			continue // not one of ours
 		}
 		path := filepath.Join(r.dir, name)
@@ -44,6 +43,14 @@ func (r *recovering) findKept() error {
 		return a.base < b.base || a.base == b.base && a.position < b.position
 	})
 	return nil
+}
+
+// parseRedo takes the name of a side file apart.
+func parseRedo(name string) (base, position int64, ok bool) {
+	base, kind, ok := splitName(name)
+	kind, found := strings.CutPrefix(kind, segment.LogSuffix+redoSuffix)
+	position, err := strconv.ParseInt(kind, 10, 64)
+	return base, position, ok && found && err == nil && position >= 0
 }
 
 // readRun reads what a run has from its byte number from on.

@@ -1,6 +1,7 @@
 package logfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -44,8 +45,8 @@ const (
 //	other problems                             nothing: the plan says so
 //	torn, notes                                left to the next start
 //
-// What a killed broker has staged for a segment that is written anew goes into it: a start finds its place by the position,
-// which changes.
+// What a killed broker has staged for a segment that is written anew, or a start has kept since in a .redo- file, goes into it: a start finds its
+// place by the position, which changes.
 type Repair struct {
 	Choice  Choice
 	Records bool // walk the records of batches, too
@@ -259,6 +260,14 @@ func (p *Plan) log(dir string, problems []Problem) error {
 		}
 		s.runs = runs[engine.Name{Topic: topic, Partition: partition}]
 	}
+	kept, err := engine.KeptRuns(p.r.FS, dir)
+	if err != nil {
+		return err
+	}
+	s.runs = append(s.runs, kept...)
+	slices.SortStableFunc(s.runs, func(a, b engine.StagedRun) int {
+		return cmp.Or(cmp.Compare(a.Base, b.Base), cmp.Compare(a.Position, b.Position))
+	})
 	if p.r.Choice == Cut {
 		p.cut(s, s.losses[0])
 	} else {

@@ -160,34 +160,50 @@ func (p *Plan) skip(s *survey) {
 			continue
 		}
 		end := s.sizes[i]
-		staged, ok := s.stagedPart(i)
-		if ok && !ended {
+		var staged []part
+		if !ended {
+			staged = s.stagedParts(i)
+		}
+		if len(staged) > 0 {
 			end = s.ends[i] // what is behind it is staged in full
-			text[i] += fmt.Sprintf("\n     add the %s that were staged for it", count(staged.end-staged.at, "byte", "bytes"))
 		}
 		all := append(parts[i], part{at: at[i], end: end})
-		if ok && !ended {
-			staged.file = filepath.Join(p.Root, engine.StageName)
-			all = append(all, staged)
+		for _, x := range staged {
+			text[i] += fmt.Sprintf("\n     add the %s that were staged for it", count(x.end-x.at, "byte", "bytes"))
+			all = append(all, x)
 		}
 		p.rewriteStep(s, i, all, text[i])
+		for _, r := range s.runs { // which are in the segment now, or are of a place that it has no more
+			if p.kept(r) && r.Base == s.bases[i] && !ended {
+				p.aside(Problem{State: engine.TornKept, File: r.File})
+			}
+		}
 	}
 }
 
-// stagedPart returns what the next start would add to a segment. It knows the place by the position in the file, which a
+// kept reports whether a run is in a side file of its own.
+func (p *Plan) kept(r engine.StagedRun) bool { return filepath.Dir(r.File) != p.Root }
+
+// stagedParts returns what the next start would add to a segment. It knows the place by the position in the file, which a
 // repair changes.
-func (s *survey) stagedPart(i int) (part, bool) {
-	for _, r := range s.runs {
-		if r.Base == s.bases[i] && r.Position <= s.ends[i] && s.ends[i] < r.Position+r.Size {
-			return part{at: r.At + s.ends[i] - r.Position, end: r.At + r.Size}, true
+func (s *survey) stagedParts(i int) (parts []part) {
+	end := s.ends[i]
+	for _, r := range s.runs { // ascending
+		if r.Base == s.bases[i] && r.Position <= end && end < r.Position+r.Size {
+			parts = append(parts, part{at: r.At + end - r.Position, end: r.At + r.Size, file: r.File})
+			end = r.Position + r.Size
 		}
 	}
-	return part{}, false
+	return parts
 }
 
 // stagedAside plans to keep what was staged for a log that is cut: it lies behind the cut.
 func (p *Plan) stagedAside(s *survey) {
 	for _, r := range s.runs {
+		if p.kept(r) {
+			p.aside(Problem{State: engine.TornKept, File: r.File})
+			continue
+		}
 		path := logName(s.dir, r.Base, ".log")
 		p.Steps = append(p.Steps, Step{
 			text: fmt.Sprintf("keep the %s that were staged for %s at position %d", count(r.Size, "byte", "bytes"), path, r.Position),

@@ -252,6 +252,42 @@ func TestWhatAKilledBrokerHasStagedOutlivesARepair(t *testing.T) {
 	}
 }
 
+// A start that finds the log corrupt keeps what was staged in a side file, and removes the stage.
+func TestWhatAStartHasKeptOfTheStageGoesWhereARepairedSegmentEnds(t *testing.T) {
+	for _, choice := range []Choice{Cut, Skip} {
+		d := make1(t, how{staged: true})
+		d.unwrite(nil)
+		d.unframe(57) // in the segment that it goes to, and a start without its index comes there
+		d.remove(d.file(-1, ".index"))
+		e, l := d.start()
+		if engine.StateOf(l.Err()) != engine.CorruptBatch {
+			t.Fatal(l.Err())
+		}
+		e.Close() // a log is offline
+		side := func(dir string) (names []string) {
+			names, err := filepath.Glob(filepath.Join(dir, "*.log.redo-*"))
+			must(t, err)
+			return names
+		}
+		if len(side(d.dir)) == 0 {
+			t.Fatal("nothing was kept")
+		}
+		plan := d.repair(Repair{Choice: choice})
+		if len(side(d.dir)) > 0 || len(side(filepath.Join(plan.Keep, "t-0"))) == 0 {
+			t.Errorf("choice %d: %v, kept %v", choice, side(d.dir), side(filepath.Join(plan.Keep, "t-0")))
+		}
+		d.sound(t)
+		want := to(65, 57)
+		if choice == Cut {
+			want = to(57)
+		}
+		_, l = d.start()
+		if got := offsets(t, l, 100); !slices.Equal(got, want) {
+			t.Errorf("choice %d: offsets %v", choice, got)
+		}
+	}
+}
+
 func TestALogThatCannotBeReadKeepsNoOtherFromARepair(t *testing.T) {
 	d := make1(t, how{})
 	must(t, os.CopyFS(d.at("a-0"), os.DirFS(d.dir)))

@@ -42,6 +42,8 @@ func (p *partition) readRoot() {
 	p.readRecovery(filepath.Join(root, recoveryName))
 	cleaned := int64(-1)
 	p.runs = p.Verify.staged(root)[engine.Name{Topic: p.topic, Partition: p.part}]
+	kept, _ := engine.KeptRuns(fs.OS(), p.dir) // a start that cannot read them is told by itself
+	p.runs = append(p.runs, kept...)
 	p.compacted = read(checkpoint.CleanerOffsets, &cleaned)
 	p.cleaned = cleaned
 	_, p.clean, _ = checkpoint.ReadCleanShutdown(fs.OS(), root)
