@@ -440,3 +440,40 @@ func TestABackupOfADirectoryWhoseFlushFailedHasWhatAStartOnItHas(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoBacksUpSeveralEnginesIsAskedBetweenInternalLogsAndOthersAndAtTheEnd(t *testing.T) {
+	b := newBench(t)
+	b.fill(b.create("__consumer_offsets", small()), 10)
+	b.fill(b.create("t", small()), 10)
+	there := func(name string) bool {
+		_, err := b.disk.Stat(filepath.Join(backupTo+Incomplete, name))
+		return err == nil
+	}
+	stop := errors.New("stop")
+	var between, end error
+	make := func() error {
+		_, err := b.e.Backup(context.Background(), backupTo, BackupOptions{
+			AfterInternal: func() error {
+				if !there("__consumer_offsets-0") || there("t-0") {
+					t.Error("not between the internal logs and the others")
+				}
+				return between
+			},
+			AfterLogs: func(dir string) error {
+				if dir != backupTo+Incomplete || !there("t-0") {
+					t.Errorf("not at the end, of %s", dir)
+				}
+				return end
+			},
+		})
+		return err
+	}
+	between = stop
+	wantErr(t, "an error in between", make(), stop)
+	nothingAt(t, b.disk, backupTo)
+	between, end = nil, stop
+	wantErr(t, "an error at the end", make(), stop)
+	nothingAt(t, b.disk, backupTo)
+	end = nil
+	must(t, make())
+}

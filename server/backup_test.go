@@ -3,13 +3,16 @@ package server_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/zurau/zurau/server"
 	"github.com/zurau/zurau/tests/inprocess"
+	"github.com/zurau/zurau/tests/kafkadirs"
 	"github.com/zurau/zurau/tests/raw"
 )
 
@@ -159,4 +162,33 @@ func TestADirectoryThatIsOfflineFailsABackupUnlessItIsLeftOut(t *testing.T) {
 	only(t, place, "a", "away", "one", "two")
 	b.stop()
 	start(t, at("a")).stop()
+}
+
+// A broker that has taken a directory of Kafka's gives it back in its backups, too.
+func TestABackupOfADirectoryOfKafkasHasKafkasMetadata(t *testing.T) {
+	dir := kafkadirs.Unpack(t, "clean")
+	b := start(t, dir)
+	before := topicsOf(b.dial())
+	to := filepath.Join(t.TempDir(), "backup")
+	_, err := b.Backup(context.Background(), server.BackupOptions{To: []string{to}})
+	must(t, err)
+	b.stop()
+	const folder = "__cluster_metadata-0"
+	if want := sums(t, filepath.Join(dir, folder)); len(want) < 3 || !maps.Equal(sums(t, filepath.Join(to, folder)), want) {
+		t.Errorf("the backup has not the %d files of %s", len(want), folder)
+	}
+	for _, name := range []string{"meta.properties", "bootstrap.checkpoint"} {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		must(t, err)
+		if got := read(t, to, name); got != string(want) {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	second := start(t, to)
+	if got := topicsOf(second.dial()); !slices.Equal(got, before) {
+		t.Errorf("the backup has the topics %v, and the source %v", got, before)
+	}
 }
