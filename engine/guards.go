@@ -144,12 +144,12 @@ func (r *recovering) readGuard(base int64) (guard.Guard, error) {
 	return g, nil
 }
 
-// lostNewest finds a guard behind the last segment: the segment that it is of was flushed, and is gone. The guard of one that goes as it
+// lostNewest finds a guard behind the last segment, or in a log without any: the segment that it is of was flushed, and is gone. The guard of one that goes as it
 // should goes before it, and is made after the segment has its name for good, so that no crash explains it.
 func (r *recovering) lostNewest() error {
 	for _, name := range r.indexes {
 		base, _, _ := splitName(name)
-		if !isGuard(name) || len(r.files) == 0 || base < r.files[len(r.files)-1] {
+		if n := len(r.files); !isGuard(name) || n > 0 && base < r.files[n-1] {
 			continue
 		}
 		if _, ok := r.sizes[base]; ok {

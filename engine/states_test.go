@@ -74,13 +74,19 @@ func TestAMissingFirstSegmentIsTold(t *testing.T) {
 	if n := b.e.Recovery().States[FirstSegmentMissing]; n != 0 {
 		t.Error("told again, where the log start is what it is now")
 	}
-	b.killed(func(disk *fs.Crash) { // all of them
+	all := func(disk *fs.Crash) {
 		for _, name := range list(t, disk, "/data/t-0") {
 			if strings.HasSuffix(name, segment.LogSuffix) {
 				must(t, disk.Remove("/data/t-0/"+name))
 			}
 		}
-	})
+	}
+	b.killed(all)
+	l, _ = b.e.Log(Name{"t", 0})
+	if StateOf(l.Err()) != SegmentLost {
+		t.Errorf("none left, but guards of them: %v", l.Err())
+	}
+	b.killed(func(disk *fs.Crash) { unguard(t, disk, "/data/t-0") }) // what the error tells to do where nothing is missing
 	b.met("none left", FirstSegmentMissing)
 	b.whole(b.log("t"), end, end) // an offset is not given twice
 }

@@ -114,7 +114,7 @@ var table = [...]Row{
 	// Which segments there are.
 	{SegmentOverlap, Damage, false, "a segment that starts before the one before it ends",
 		"the same offsets are there twice", "the log is offline, and nothing of it is cut or served"},
-	{SegmentLost, Damage, false, "offsets that are missing between two segments, and were flushed; or a guard behind the last segment",
+	{SegmentLost, Damage, false, "offsets that are missing between two segments, and were flushed; or a guard behind the last segment, or without any",
 		"a file is gone, or has lost its end", "the log is offline, and nothing of it is cut or served"},
 	{SegmentMissing, Damage, false, "offsets that are missing between two segments below the recovery point of an async log",
 		"a file is gone, or a compaction that left no trace emptied it: nobody can tell", "what is there is served, as Kafka does"},

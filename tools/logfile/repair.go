@@ -244,8 +244,10 @@ func (p *Plan) log(dir string, problems []Problem) error {
 		if isGuard(x.File) { // of the newest segment, which is lost: the log ends with the one before it
 			p.unmark()
 			p.aside(x)
-			p.snapshotsAside(s, s.end)
-			p.lowerPoint(dir, s.end)
+			if len(s.bases) > 0 {
+				p.snapshotsAside(s, s.end)
+				p.lowerPoint(dir, s.end)
+			} // else it goes on at the recovery point, so that no offset is given again
 		}
 	}
 	if len(s.losses) == 0 {

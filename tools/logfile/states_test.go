@@ -114,6 +114,11 @@ var makers = []struct {
 
 	{engine.SegmentOverlap, "", how{}, func(d *made) { d.write(d.in(fmt.Sprintf("%020d.log", 5)), d.read(d.file(1, ".log"))) }},
 	{engine.SegmentLost, "the newest, of which there is a guard", how{guarded: true}, func(d *made) { d.remove(d.file(-1, ".log")) }},
+	{engine.SegmentLost, "all, and there are guards", how{guarded: true}, func(d *made) {
+		for range d.segments() {
+			d.remove(d.file(0, ".log"))
+		}
+	}},
 	{engine.SegmentLost, "before one that has a guard", how{guarded: true}, func(d *made) {
 		d.remove(d.at(checkpoint.RecoveryPoints))
 		d.remove(d.at(recoveryName))

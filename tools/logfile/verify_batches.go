@@ -16,6 +16,7 @@ func (p *partition) compareStart(bases []int64) {
 	start := max(p.logStart, 0)
 	known := p.logStart >= 0 || p.ours
 	switch {
+	case len(bases) == 0 && p.lost: // which was told
 	case len(bases) == 0 && p.recoveryPoint > start:
 		p.problem(engine.FirstSegmentMissing, p.dir, -1, "no segment", fmt.Sprintf("offsets %d to %d", start, p.recoveryPoint-1))
 	case len(bases) > 0 && known && bases[0] > start:

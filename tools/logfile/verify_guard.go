@@ -59,16 +59,17 @@ func (p *partition) endBelowGuard(path string, size int64) {
 	}
 }
 
-// orphan tells of a guard without its segment. Behind the last one it says that the newest segment is lost.
+// orphan tells of a guard without its segment. Behind the last one, or where there is none, it says that the newest segment is lost.
 func (p *partition) orphan(path string, base int64, bases []int64) {
 	log := p.name(base, ".log")
-	if len(bases) > 0 && base > bases[len(bases)-1] {
+	if len(bases) == 0 || base > bases[len(bases)-1] {
 		switch g, err := guard.Read(fs.OS(), p.dir, base); {
 		case err != nil:
 			p.problem(engine.Unreadable, path, -1, err.Error(), "")
 			return
 		case g.End() > 0:
 			if _, err := os.Stat(log); errors.Is(err, os.ErrNotExist) { // a broker that is at it may have made it since
+				p.lost = true
 				p.report(Problem{State: engine.SegmentLost, File: path, Position: -1, Found: "a guard of a segment that is gone", folder: p.dir,
 					Expected: fmt.Sprintf("%s, of which %d bytes were flushed", filepath.Base(log), g.End())})
 			}

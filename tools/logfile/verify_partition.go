@@ -50,6 +50,7 @@ type partition struct {
 
 	guard  guard.Guard // of the segment
 	guards *guard.Check
+	lost   bool // the newest segment, as its guard says
 
 	base      int64 // of the segment
 	first     int64 // offset that this pass began at: of transactions that are older it knows nothing
