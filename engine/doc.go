@@ -126,7 +126,8 @@
 //
 // Backup makes a second directory of a running engine, as an orderly stop would leave it, and BackupDir of one that nobody has.
 // Sealed segments are shared: by reflink, else by a hard link. So a log file may have two names, and it is never written or cut
-// then: Segment.Writer replaces it by a copy of its own first.
+// then: Segment.Writer replaces it by a copy of its own first. A directory that was not stopped in order shares only what lies below the
+// recovery points: a reflink has what the disk has, which is not what a failed flush left in the page cache.
 //
 // # Rot
 //

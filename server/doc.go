@@ -14,6 +14,8 @@
 //	offsets    __consumer_offsets: where groups keep what must last
 //	group      the coordinator of classic groups
 //	config     the table of Kafka's keys, and server.properties
+//	metrics    what an operator watches
+//	control    the socket by which commands on this machine ask
 //
 // # Log directories
 //
@@ -24,6 +26,7 @@
 //	the same, of the metadata's directory or at the very first start     refused
 //	in use; of another node, cluster; a copy; given twice                refused
 //	two folders of one partition                                         refused
+//	a backup that was not finished (engine.Incomplete)                   refused
 //	new, or empty                                                        taken, with an id of its own
 //	fails while the broker runs                                          offline until the next start; Done where it has the metadata
 //
@@ -40,6 +43,8 @@
 // zurau-directory and folders are looked for in all directories, Kafka's metadata where metadata.log.dir says or in any.
 // The import is one entry of the metadata's log: a kill leaves all of it or nothing. At every start leader epochs go on from
 // those in the logs, and folders that Kafka has set aside are taken back: it may have had the directory in between.
+//
+// Logs are open before the metadata is followed. Until then they are kept as its files say, and nothing of them is deleted.
 //
 // It changes nothing of the process: no signal, no GOMAXPROCS, no default logger. Several brokers may run in one
 // process, each on its own directory and port.
