@@ -61,7 +61,7 @@ const (
 	// copy of the directory say, is so much behind.
 	stageLinger = 50 * time.Millisecond
 	// stageIdle is how long the stage keeps its memory without use.
-	stageIdle = 10 * time.Second
+	stageIdle = 2 * time.Second
 )
 
 // openStage makes the stage, which is empty. Where it cannot be had, appends are acknowledged by the writers.
