@@ -11,6 +11,7 @@ import (
 type tending struct {
 	more  chan struct{} // asks for another block
 	asked atomic.Int64  // when the file system was asked for something, by clock; 0: it has answered
+	write atomic.Int64  // when a write to the page cache was begun, by clock; 0: it has ended
 	began time.Time
 }
 
@@ -23,16 +24,28 @@ const (
 	keepEmpty = 8
 	// stagePatience is how long the file system may take before it counts as stalled.
 	stagePatience = 20 * time.Millisecond
+	// writePatience is the same for a writer's write to the page cache, which the kernel holds up by 0.2 s at a time where too many pages are
+	// dirty (balance_dirty_pages): appends are not to feel that.
+	writePatience = 500 * time.Millisecond
 )
 
 // clock is a time that never goes back, and is not 0.
 func (t *tending) clock() int64 { return int64(time.Since(t.began)) + 1 }
 
-// stalled reports whether a store into the stage might wait.
+// stalled reports whether a store into the stage might wait. Pages that need nothing of the file system say nothing about the disk, until the
+// kernel writes them back, which it begins at any time, and then a store waits before they are looked at again. So what writers meet counts, too.
 func (s *stage) stalled() bool {
-	at := s.tending.asked.Load()
-	return at != 0 && s.tending.clock()-at > int64(stagePatience)
+	asked, write := s.tending.asked.Load(), s.tending.write.Load()
+	return asked != 0 && s.tending.clock()-asked > int64(stagePatience) || write != 0 && s.tending.clock()-write > int64(writePatience)
 }
+
+// beginWrite notes that a writer writes to the page cache, and reports whether it is the one to call endWrite: of those that write beside each
+// other one is enough.
+func (s *stage) beginWrite() bool {
+	return s != nil && s.tending.write.CompareAndSwap(0, s.tending.clock())
+}
+
+func (s *stage) endWrite() { s.tending.write.Store(0) }
 
 // ask runs f, which may wait for the file system.
 func (s *stage) ask(f func()) {

@@ -204,7 +204,12 @@ func (l *Log) writeRun(r *run, durable bool) (flushed bool, err error) {
 		return false, err
 	}
 	durable = durable && l.namesDurable()
-	if err := f.Write(r.buf, r.position, durable); err != nil {
+	noted := !durable && l.e.stage.beginWrite()
+	err = f.Write(r.buf, r.position, durable)
+	if noted {
+		l.e.stage.endWrite()
+	}
+	if err != nil {
 		return false, fmt.Errorf("write %d bytes at position %d of %s: %w", len(r.buf), r.position, f.Name(), err)
 	}
 	l.w.beyond.Add(int64(len(r.buf)))

@@ -8,8 +8,9 @@ import (
 // budget bounds the memory of all connections together: frames that arrive, frames in progress, answers in memory.
 //
 // A connection that is refused waits on a goroutine (it has left its event loop), reading nothing. When every byte of
-// the budget belongs to frames that are half there, nobody could go on; so one waiter at a time may overdraw, until its
-// frame is whole. If that peer stalls, the idle time-out ends it.
+// the budget belongs to frames that are half there, or that wait for something that hangs, nobody could go on; so one waiter at a time
+// may overdraw, until the handler has its frame: not longer, since that frame, too, may wait for what hangs, and the next one with it. If that
+// peer stalls, the idle time-out ends it.
 type budget struct {
 	limit   int64
 	used    atomic.Int64
@@ -59,8 +60,8 @@ func (b *budget) owns(c *Conn) bool {
 	return b.mu.overdrawn == c
 }
 
-// wait returns once there is room, or c may overdraw, or stop is closed.
-func (b *budget) wait(c *Conn, stop <-chan struct{}) {
+// wait returns once there is room, or c may overdraw, which it reports, or stop is closed.
+func (b *budget) wait(c *Conn, stop <-chan struct{}) (overdraws bool) {
 	b.waiters.Add(1)
 	defer b.waiters.Add(-1)
 	for {
@@ -71,12 +72,12 @@ func (b *budget) wait(c *Conn, stop <-chan struct{}) {
 		mine, changed := b.mu.overdrawn == c, b.mu.changed
 		b.mu.Unlock()
 		if mine || !b.over() {
-			return
+			return mine
 		}
 		select {
 		case <-changed:
 		case <-stop:
-			return
+			return false
 		}
 	}
 }

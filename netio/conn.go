@@ -37,6 +37,7 @@ type Conn struct {
 	split splitter
 	held  int  // frames handed out since the reader took the write side; 0: it has not
 	over  bool // reading has to stop: too much is pending, or memory is refused
+	debt  bool // it may overdraw the budget
 	deaf  bool // the server shuts down: what comes is thrown away
 	moved bool // to a goroutine: gnet closing its side says nothing
 	loop  int  // number of the event loop
@@ -168,7 +169,7 @@ func (c *Conn) cutWire() {
 // What is pending may still be sent to a peer that has closed only its write side.
 func (c *Conn) readerGone(err error) {
 	c.split.drop(c)
-	c.srv.budget.settle(c)
+	c.settleDebt()
 	c.mu.Lock()
 	c.reading = false
 	if !c.closed && c.slots > 0 && errors.Is(err, io.EOF) {

@@ -17,7 +17,7 @@ func TestADiskThatHangsKeepsNoReaderOfAnotherOne(t *testing.T) {
 		t.Skip(err)
 	}
 	other := os.NewFile(uintptr(fd), "log")
-	defer other.Close()
+	t.Cleanup(func() { other.Close() })
 	second := bytes.Repeat([]byte("another disk"), 10_000)
 	if _, err := other.Write(second); err != nil {
 		t.Fatal(err)

@@ -30,6 +30,7 @@ func (c *Conn) frame(payload []byte) bool {
 	}
 	c.touch()
 	c.srv.handler.Frame(c, payload, s)
+	c.settleDebt()
 	return true
 }
 

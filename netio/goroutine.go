@@ -68,7 +68,7 @@ func (c *Conn) feedAll(in []byte) error {
 		}
 		if !c.over {
 			if len(c.split.part) == 0 {
-				c.srv.budget.settle(c)
+				c.settleDebt()
 			}
 			return nil
 		}
@@ -92,11 +92,20 @@ func (c *Conn) await() error {
 		full := c.full() || c.draining
 		c.mu.Unlock()
 		if full {
+			c.settleDebt()
 			<-stop
 			continue
 		}
-		c.srv.budget.wait(c, stop)
+		c.debt = c.srv.budget.wait(c, stop)
 		return nil
+	}
+}
+
+// settleDebt lets another connection overdraw the budget.
+func (c *Conn) settleDebt() {
+	if c.debt {
+		c.debt = false
+		c.srv.budget.settle(c)
 	}
 }
 

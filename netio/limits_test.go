@@ -1,6 +1,8 @@
 package netio
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -313,6 +316,55 @@ func TestFramesWaitForTheMemoryBudgetAndAllArrive(t *testing.T) {
 	}
 	wg.Wait()
 	settled(t, srv)
+}
+
+// Requests that wait for something that hangs have all of the budget, and their connections have sent more. Whoever wants something else is served.
+func TestRequestsThatHangLeaveTheMemoryOfOneToEachOther(t *testing.T) {
+	var mu sync.Mutex
+	var hang []*Slot
+	h := &handler{onFrame: func(_ *Conn, b []byte, s *Slot) {
+		if b[0] == 'H' {
+			mu.Lock()
+			defer mu.Unlock()
+			hang = append(hang, s)
+			return
+		}
+		s.Complete(Response{Head: frame([]byte("served"))})
+	}}
+	srv, addr := serve(t, Options{Memory: 300 << 10, MaxPending: 100}, h)
+	large := frame(bytes.Repeat([]byte("H"), 200<<10))
+	const behind = 1000 // the end of a frame, which arrives together with the next one's beginning
+	var conns []*net.TCPConn
+	for range 6 {
+		nc := dial(t, addr)
+		conns = append(conns, nc)
+		_, _ = nc.Write(large[:len(large)-behind])
+	}
+	eventually(t, func() bool { return srv.Stats().Moved >= 4 }, never)
+	var sending sync.WaitGroup
+	for _, nc := range conns {
+		sending.Go(func() {
+			_, _ = nc.Write(slices.Concat(large[len(large)-behind:], large, large)) // until the server is gone
+		})
+	}
+	eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(hang) >= 6 }, never)
+	for range 5 {
+		nc := dial(t, addr)
+		b := frame(bytes.Repeat([]byte("S"), 100<<10))
+		_, _ = nc.Write(b)
+		if got := readFrame(t, nc); string(got) != "served" {
+			t.Errorf("answered %q", got)
+		}
+	}
+	mu.Lock()
+	if n := len(hang); n > 6+2 {
+		t.Errorf("%d requests are in work: more than one of each connection beyond the budget", n)
+	}
+	mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = srv.Shutdown(ctx)
+	sending.Wait()
 }
 
 func TestTheSecondListenerOnAPortFails(t *testing.T) {
