@@ -425,3 +425,27 @@ func TestAnAppendDoesNotWaitForTheStageToGrow(t *testing.T) {
 		runtime.Gosched()
 	}
 }
+
+// A writer does not come back from the page cache: the kernel may begin to write back the pages of the stage at any time, and stores would wait.
+func TestTheStageIsLeftAloneWhileAWriterHangs(t *testing.T) {
+	b := stageBench(t, 4<<20)
+	l := b.create("t", Config{})
+	gate := make(chan bool)
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op == fs.OpWrite && filepath.Ext(name) == ".log" {
+			<-gate
+		}
+		return nil
+	})
+	b.fill(l, 3) // a writer puts it into the file
+	for !b.e.stage.stalled() {
+		runtime.Gosched()
+	}
+	close(gate)
+	for b.e.stage.stalled() {
+		runtime.Gosched()
+	}
+	b.fill(l, 3)
+	must(t, l.Flush())
+	b.whole(l, 0, 6)
+}

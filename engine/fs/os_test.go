@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/zurau/zurau/uring"
 
@@ -152,5 +153,26 @@ func TestThePageCacheIsAsked(t *testing.T) {
 	must(t, f.Close())
 	if !f.(Cacher).Cached(0, 1) {
 		t.Error("of a closed file something is known")
+	}
+}
+
+// A read that is not to wait would wait for the journal, to note its time.
+func TestReadsAreNotNoted(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	must(t, os.WriteFile(name, []byte("records"), 0o644))
+	long := unix.NsecToTimespec(time.Unix(1_000_000_000, 0).UnixNano())
+	must(t, unix.UtimesNanoAt(unix.AT_FDCWD, name, []unix.Timespec{long, {Nsec: unix.UTIME_OMIT}}, 0))
+	for _, flag := range []int{os.O_RDONLY, os.O_RDWR} {
+		f, err := OS().Open(name, flag)
+		must(t, err)
+		_, err = f.ReadAt(make([]byte, 7), 0)
+		must(t, err)
+		must(t, f.(NoWaiter).ReadNoWait(make([]byte, 7), 0))
+		must(t, f.Close())
+	}
+	var st unix.Stat_t
+	must(t, unix.Stat(name, &st))
+	if st.Atim != long {
+		t.Errorf("the file was accessed at %v", time.Unix(st.Atim.Unix()))
 	}
 }
