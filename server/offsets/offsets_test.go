@@ -169,6 +169,30 @@ func TestTheTopicItselfIsDeletedAndMadeAgain(t *testing.T) {
 	}
 }
 
+// The directory of the topic hangs while that is deleted and made again: the groups are served when it goes on.
+func TestGroupsAreServedWhenTheLogOfTheirPartitionIsMadeLater(t *testing.T) {
+	r := run(t, newDisk(t))
+	r.create("a", 1)
+	r.create(Topic, 4)
+	equal(t, "commit", r.commit("g", "a", 1, ""), 0)
+	goOn := make(chan struct{})
+	r.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op == fs.OpRename && strings.Contains(name, Topic) {
+			<-goOn
+		}
+		return nil
+	})
+	r.remove(Topic)
+	r.create(Topic, 4)
+	equal(t, "before there are logs", r.commit("g", "a", 2, ""), kerr.NotCoordinator.Code)
+	close(goOn)
+	r.table.Close()
+	r.loaded()
+	equal(t, "of the old topic", r.fetch("g", "a"), nothing)
+	equal(t, "commit", r.commit("g", "a", 3, ""), 0)
+	equal(t, "offset", r.fetch("g", "a"), offset{at: 3})
+}
+
 func TestPartitionsThatAreAddedAreNotUsedBeforeARestart(t *testing.T) {
 	r := run(t, newDisk(t))
 	id := r.create(Topic, 2) // fewer than groups are spread over
