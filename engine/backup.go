@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -43,12 +44,16 @@ type Backup struct {
 	Unclean bool
 }
 
-// Incomplete ends the name of the folder in which a backup is made. One that is left was not finished.
+// Incomplete ends the name of the folder in which a backup is made.
 const Incomplete = ".incomplete"
+
+// Unfinished is a file in a backup until that is made: the first in it, and the last to go. Open refuses a directory that has it.
+const Unfinished = "zurau-unfinished"
 
 // Backup makes a directory, which must not be there, with all logs as an orderly stop would leave them: what Kafka and this
 // package open. Each log has everything that was appended to it before Backup came to it, and everything is on stable storage when
-// it returns without an error. After an error nothing is left; a crash leaves a folder whose name ends in Incomplete.
+// it returns without an error. After an error nothing is left; a crash leaves a folder whose name ends in Incomplete, which Open refuses
+// under any name (ErrUnfinished), and which the next backup to the same place replaces.
 //
 // Appends, reads, retention and all else go on meanwhile. Logs are not of one moment; those whose topics begin with two
 // underscores come first, so that no group's offset in a backup lies behind the end of a log.
@@ -98,7 +103,7 @@ func (b *backup) make(fill func() error) (_ Backup, err error) {
 		return Backup{}, err
 	}
 	dir := b.to + Incomplete
-	if err := b.remove(dir); err != nil { // of one that was killed
+	if err := b.removeLeft(dir); err != nil {
 		return Backup{}, err
 	}
 	defer func() {
@@ -107,6 +112,9 @@ func (b *backup) make(fill func() error) (_ Backup, err error) {
 		}
 	}()
 	if err := b.fs.MkdirAll(dir); err != nil {
+		return Backup{}, err
+	}
+	if err := checkpoint.Replace(b.fs, filepath.Join(dir, Unfinished), []byte("a backup of "+b.from+"\n")); err != nil {
 		return Backup{}, err
 	}
 	if err := fill(); err != nil {
@@ -126,8 +134,14 @@ func (b *backup) make(fill func() error) (_ Backup, err error) {
 	if err := b.fs.Rename(dir, b.to); err != nil {
 		return Backup{}, err
 	}
-	if err := b.fs.SyncDir(filepath.Dir(b.to)); err != nil {
-		dir = b.to
+	dir = b.to
+	if err := b.fs.SyncDir(filepath.Dir(dir)); err != nil {
+		return Backup{}, err
+	}
+	if err := b.fs.Remove(filepath.Join(dir, Unfinished)); err != nil {
+		return Backup{}, err
+	}
+	if err := b.fs.SyncDir(dir); err != nil {
 		return Backup{}, err
 	}
 	b.done.Bytes = map[fs.Way]int64{}
@@ -158,6 +172,19 @@ func (b *backup) place() error {
 	return nil
 }
 
+// removeLeft removes the folder of a backup that was killed. What else has such a name is not ours to remove.
+func (b *backup) removeLeft(dir string) error {
+	entries, err := b.fs.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	ours := func(entry os.DirEntry) bool { return strings.HasPrefix(entry.Name(), Unfinished) } // or what was to become it
+	if len(entries) > 0 && !slices.ContainsFunc(entries, ours) {
+		return fmt.Errorf("backup to %s: %s is in the way, and is no backup that was not finished: %w", b.to, dir, os.ErrExist)
+	}
+	return b.remove(dir)
+}
+
 // remove removes a folder and what is in it, where it is there.
 func (b *backup) remove(dir string) error {
 	entries, err := b.fs.ReadDir(dir)
@@ -183,7 +210,7 @@ func (b *backup) remove(dir string) error {
 
 // finish has an engine recover the folder and stop in order: what it leaves is consistent by the rules of every start.
 func (b *backup) finish(dir string) error {
-	e, err := Open(Options{Dir: dir, FS: b.fs, SyncMethod: SyncFdatasync, StageBytes: -1, CheckpointInterval: -1, RetentionInterval: -1,
+	e, err := Open(Options{unfinished: true, Dir: dir, FS: b.fs, SyncMethod: SyncFdatasync, StageBytes: -1, CheckpointInterval: -1, RetentionInterval: -1,
 		ProducerIDExpiration: math.MaxInt64}) // who opens the backup says which producers are too old
 	if err != nil {
 		return err

@@ -20,6 +20,9 @@ func (b *backup) directory() error {
 	if err != nil {
 		return err
 	}
+	if b.there(Unfinished) {
+		return fmt.Errorf("%s: %w", b.from, ErrUnfinished)
+	}
 	ours := func(entry os.DirEntry) bool {
 		_, isLog := ParseName(entry.Name())
 		return isLog && entry.IsDir() || entry.Name() == checkpoint.MetaName || entry.Name() == checkpoint.RecoveryPoints

@@ -477,3 +477,58 @@ func TestWhoBacksUpSeveralEnginesIsAskedBetweenInternalLogsAndOthersAndAtTheEnd(
 	end = nil
 	must(t, make())
 }
+
+// Whatever a kill or a power cut leaves of a backup, under whatever name, is whole or says that it is not; and what is not ours is not removed.
+func TestABackupThatIsCutOffSaysSo(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", small())
+	b.fill(l, 40)
+	want := mustContents(t, l)
+	var left []*fs.Crash
+	b.disk.SetHook(func(op fs.Op, name string, _ int) error {
+		if op.Changes() && (strings.HasPrefix(name, backupTo) || name == "/") {
+			left = append(left, b.disk.Clone(fs.KeepAll), b.disk.Clone(fs.DropUnflushed), b.disk.Clone(fs.Random))
+		}
+		return nil
+	})
+	_, err := b.e.Backup(context.Background(), backupTo, BackupOptions{})
+	must(t, err)
+	b.disk.SetHook(nil)
+	left = append(left, b.disk.Clone(fs.DropUnflushed))
+	whole, unfinished := 0, 0
+	for i, disk := range left {
+		for _, dir := range []string{backupTo, backupTo + Incomplete} {
+			entries, err := disk.ReadDir(dir)
+			if err != nil || len(entries) == 0 || len(entries) == 1 && entries[0].Name() == Unfinished+".tmp" {
+				continue // nothing is in it
+			}
+			e, err := Open(Options{Dir: dir, FS: disk})
+			if errors.Is(err, ErrUnfinished) {
+				unfinished++
+				_, err = BackupDir(context.Background(), disk, dir, "/another", BackupOptions{})
+				wantErr(t, "a backup of it", err, ErrUnfinished)
+				continue
+			}
+			must(t, err)
+			if l, ok := e.Log(Name{"t", 0}); !ok || !reflect.DeepEqual(mustContents(t, l), want) {
+				t.Errorf("disk %d: %s is opened, and is not whole", i, dir)
+			}
+			whole++
+			must(t, e.Close())
+		}
+	}
+	if whole == 0 || unfinished < 50 {
+		t.Errorf("%d were whole, %d unfinished", whole, unfinished)
+	}
+	last := left[len(left)/2]
+	data := open(t, Options{FS: last, Dir: "/data", StageBytes: -1})
+	defer data.Close()
+	_, err = data.Backup(context.Background(), backupTo, BackupOptions{}) // in the place of what is left
+	must(t, err)
+	must(t, last.MkdirAll("/mine"+Incomplete+"/notes"))
+	_, err = data.Backup(context.Background(), "/mine", BackupOptions{})
+	wantErr(t, "a folder of somebody else's in the way", err, os.ErrExist)
+	if _, err := last.Stat("/mine" + Incomplete + "/notes"); err != nil {
+		t.Errorf("it was removed: %v", err)
+	}
+}

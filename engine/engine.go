@@ -96,6 +96,9 @@ func Open(opt Options) (*Engine, error) {
 	if err := e.fs.SyncDir(filepath.Dir(opt.Dir)); err != nil {
 		return nil, err
 	}
+	if _, err := e.fs.Stat(filepath.Join(opt.Dir, Unfinished)); err == nil && !opt.unfinished {
+		return nil, fmt.Errorf("log directory %s: %w", opt.Dir, ErrUnfinished)
+	}
 	lock, err := e.fs.Lock(filepath.Join(opt.Dir, lockName))
 	if errors.Is(err, fs.ErrLocked) {
 		return nil, fmt.Errorf("log directory %s: %w; expected a directory that nobody else uses", opt.Dir, err)

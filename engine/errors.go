@@ -23,6 +23,8 @@ var (
 	ErrClosed = errors.New("engine closed")
 	// ErrExists says that a log of that name is there already.
 	ErrExists = errors.New("log exists")
+	// ErrUnfinished says that a directory is a backup that was not finished: it may lack anything.
+	ErrUnfinished = errors.New("a backup that was not finished, and may lack anything: remove it, and make another")
 	// ErrTooLargeForSegment says that the batches are larger than a segment may be.
 	ErrTooLargeForSegment = errors.New("record batches larger than a segment")
 )

@@ -96,6 +96,8 @@ type Options struct {
 	// RecoveryWorkers is how many logs are opened, settled at a checkpoint and closed at once, which is mostly waiting for
 	// the disk; 0 is 16.
 	RecoveryWorkers int
+
+	unfinished bool // what is opened is a backup that is about to be finished
 }
 
 // SyncMethod is how a buffered write is made durable.

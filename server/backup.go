@@ -29,8 +29,8 @@ type BackupOptions struct {
 
 // Backup makes a backup of all log directories, and of the metadata, from which a broker can be started. The broker goes on meanwhile.
 // All that was acknowledged before the call is in it; no group's offset in it lies behind the end of a log, and its metadata knows all topics and
-// producers that its logs do. After an error nothing is left; a kill leaves folders whose names end in engine.Incomplete, on
-// which no broker starts.
+// producers that its logs do. After an error nothing is left; a kill leaves folders on which no
+// broker starts (engine.Unfinished).
 //
 // One is made at a time.
 func (s *Server) Backup(ctx context.Context, o BackupOptions) ([]control.Backup, error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zurau/zurau/engine"
 	"github.com/zurau/zurau/server"
 	"github.com/zurau/zurau/tests/inprocess"
 	"github.com/zurau/zurau/tests/kafkadirs"
@@ -122,9 +123,8 @@ func TestOneBackupIsMadeAtATimeAndABrokerGoesOnBesideIt(t *testing.T) {
 func TestABrokerStartsOnNoBackupThatWasNotFinished(t *testing.T) {
 	place := t.TempDir()
 	left := filepath.Join(place, "data.incomplete")
-	if err := os.Mkdir(left, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(left, 0o755))
+	must(t, os.WriteFile(filepath.Join(left, engine.Unfinished), nil, 0o600))
 	for _, dir := range []string{left, left + "/", filepath.Join(place, "data"), filepath.Join(place, "other") + "," + filepath.Join(place, "data")} {
 		s, err := inprocess.Try(context.Background(), dir, new(raw.Log))
 		if err == nil {
@@ -135,10 +135,9 @@ func TestABrokerStartsOnNoBackupThatWasNotFinished(t *testing.T) {
 		}
 	}
 	start(t, filepath.Join(place, "another")).stop()
-	if err := os.Mkdir(filepath.Join(place, "data"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	start(t, filepath.Join(place, "data")).stop() // another one was being made, of what is here
+	must(t, os.Mkdir(filepath.Join(place, "data"), 0o755))
+	start(t, filepath.Join(place, "data")).stop()            // another one was being made, of what is here
+	start(t, filepath.Join(place, "mine.incomplete")).stop() // a name is no more than that
 }
 
 func TestADirectoryThatIsOfflineFailsABackupUnlessItIsLeftOut(t *testing.T) {

@@ -93,20 +93,16 @@ func survey(paths []string) ([]place, error) {
 	return places, nil
 }
 
-// finished refuses a directory that a backup has left which was not finished: it may lack anything.
+// finished refuses a directory that a backup has left which was not finished, and one that is not there because of that.
 func finished(path string) error {
-	path = filepath.Clean(path)
-	begun := path
-	if !strings.HasSuffix(path, engine.Incomplete) {
+	begun := filepath.Clean(path)
+	if _, err := os.Stat(begun); errors.Is(err, os.ErrNotExist) {
 		begun += engine.Incomplete
-		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
 	}
-	if _, err := os.Stat(begun); err != nil {
+	if _, err := os.Stat(filepath.Join(begun, engine.Unfinished)); err != nil {
 		return nil
 	}
-	return fmt.Errorf("log directory %s: %s is a backup that was not finished, and may lack anything: remove it, and make another", path, begun)
+	return fmt.Errorf("log directory %s: %s is %w", path, begun, engine.ErrUnfinished)
 }
 
 // unusable reports whether an error is one of the file system, which takes a directory offline, and not of what is in it.

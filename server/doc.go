@@ -26,7 +26,7 @@
 //	the same, of the metadata's directory or at the very first start     refused
 //	in use; of another node, cluster; a copy; given twice                refused
 //	two folders of one partition                                         refused
-//	a backup that was not finished (engine.Incomplete)                   refused
+//	a backup that was not finished (engine.Unfinished)                   refused
 //	new, or empty                                                        taken, with an id of its own
 //	fails while the broker runs                                          offline until the next start; Done where it has the metadata
 //

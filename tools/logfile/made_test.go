@@ -3,6 +3,7 @@ package logfile
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -274,6 +275,18 @@ func (d *made) start() (*engine.Engine, *engine.Log) {
 	d.t.Cleanup(func() { e.Close() })
 	l, _ := e.Log(engine.Name{Topic: "t"})
 	return e, l
+}
+
+// refused opens the directory, which has to be refused.
+func (d *made) refused(want error) {
+	d.t.Helper()
+	e, err := engine.Open(engine.Options{Dir: d.root})
+	if err == nil {
+		e.Close()
+	}
+	if !errors.Is(err, want) {
+		d.t.Errorf("it is refused with %v", err)
+	}
 }
 
 // offsets reads a log from its start to its end through the engine and returns the offsets of its records, each with the

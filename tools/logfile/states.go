@@ -20,7 +20,7 @@ func States() []engine.Row {
 			Done: "cut behind the last whole write"},
 		{State: MetadataLogDamaged, Harm: engine.Damage, Seen: "a bad frame of the metadata log that was flushed", Means: once, Done: refuse},
 		{State: MetadataSnapshotDamaged, Harm: engine.Damage, Seen: "a metadata snapshot that is garbage", Means: once, Done: refuse},
-		{State: BackupUnfinished, Harm: engine.Damage, Seen: "a directory whose name ends in " + engine.Incomplete,
+		{State: BackupUnfinished, Harm: engine.Damage, Seen: "a directory with a file " + engine.Unfinished,
 			Means: "a backup that a kill or a power cut came into, and that may lack anything", Done: "the broker does not start: remove it"},
 	}
 }

@@ -234,11 +234,7 @@ var makers = []struct {
 	}},
 	{MetadataLogDamaged, "", how{}, func(d *made) { d.write(d.at(metadataLogName), []byte("garbage, and enough of it for a header")) }},
 	{MetadataSnapshotDamaged, "", how{}, func(d *made) { d.write(d.at(metadataSnapshotName), []byte("garbage")) }},
-	{BackupUnfinished, "", how{}, func(d *made) {
-		left := d.root + engine.Incomplete
-		must(d.t, os.Rename(d.root, left))
-		d.root, d.dir = left, filepath.Join(left, filepath.Base(d.dir))
-	}},
+	{BackupUnfinished, "", how{}, func(d *made) { d.write(d.at(engine.Unfinished), nil) }},
 }
 
 // early removes what says where a recovery may begin.
@@ -289,6 +285,10 @@ func TestEachRowOfTheRecoveryTableCanBeMade(t *testing.T) {
 				for _, p := range problems {
 					t.Error(p)
 				}
+			}
+			if m.state == BackupUnfinished {
+				d.refused(engine.ErrUnfinished)
+				return
 			}
 			row := RowOf(m.state)
 			e, l := d.start()

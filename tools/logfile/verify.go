@@ -157,12 +157,11 @@ func (v *Verify) dir(dir string) error {
 // root checks a log directory: the files at its root, then each partition.
 func (v *Verify) root(dir string, entries []os.DirEntry) error {
 	var errs []error
-	if strings.HasSuffix(filepath.Clean(dir), engine.Incomplete) {
-		v.problem(BackupUnfinished, dir, -1, "a backup that was not finished", "a log directory")
-	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch kind, _ := KindOf(path); {
+		case e.Name() == engine.Unfinished:
+			v.problem(BackupUnfinished, path, -1, "a file", "none: a backup that is made")
 		case e.IsDir() && isLog(e.Name()):
 			errs = append(errs, v.log(path, -1))
 		case e.IsDir():
