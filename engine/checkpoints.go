@@ -166,9 +166,8 @@ func (l *Log) startsSegment(offset int64) bool {
 	return false
 }
 
-// writeEpochs writes the history of leader epochs where it has changed. The flush of the folder that comes with it is of use to more:
-// at the first roll it makes the name of the first segment durable before there is a second one. A writer that rolls and a checkpoint
-// may both be at it: neither returns before what it answers for is in the file.
+// writeEpochs writes the history of leader epochs where it has changed. A writer that rolls and a checkpoint may both be at it: neither returns
+// before what it answers for is in the file.
 func (l *Log) writeEpochs() error {
 	l.w.files.Lock()
 	defer l.w.files.Unlock()

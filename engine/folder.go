@@ -50,7 +50,10 @@ func (l *Log) seal(r *run) error {
 	if err := l.writeFile(name, r.snapshot); err != nil {
 		return err
 	}
-	return l.writeEpochs()
+	if err := l.writeEpochs(); err != nil || len(segs) != 1 {
+		return err
+	}
+	return l.syncNames() // else a power cut could leave the second segment without the first, and the log would start with it
 }
 
 // writeFile replaces a small file of the folder. A crash may leave it short or stale: its reader checks it.

@@ -45,10 +45,7 @@ func (l *Log) startAt(offset int64) error {
 	}
 	l.mu.active, l.mu.created, l.mu.end = s, l.e.opt.Now(), offset
 	l.start.Store(offset)
-	m := &mark{offset, s, 0}
-	l.high.Store(m)
-	l.written.Store(m)
-	l.flushed.Store(m)
+	l.setMarks(&mark{offset, s, 0})
 	return nil
 }
 
@@ -193,10 +190,7 @@ func (r *recovering) load() error {
 		last.Found()
 	}
 	r.mu.active, r.mu.created, r.mu.end = last, r.e.opt.Now(), r.next
-	m := &mark{r.next, last, last.Size()}
-	r.high.Store(m)
-	r.written.Store(m)
-	r.flushed.Store(m)
+	r.setMarks(&mark{r.next, last, last.Size()})
 	at := point{offset: r.next, base: last.Base}
 	at.maxTimestamp, at.maxOffset = last.MaxTimestamp()
 	r.compareStart()

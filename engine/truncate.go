@@ -114,6 +114,9 @@ func (l *Log) truncateLocked(offset int64) error {
 	last, next, err := l.newEnd(kept, at, offset)
 	l.view.Store(&kept) // after a failure, too: what a power cut would take is not served
 	if err != nil {
+		if at.s != nil {
+			l.setMarks(&mark{at.place.BaseOffset, at.s, at.place.Position})
+		}
 		return err
 	}
 	if err := l.endAt(kept, last, next); err != nil {
@@ -231,7 +234,7 @@ func (l *Log) cutSegment(c cutting) (*segment.Segment, int64, error) {
 	}
 	if s.Readers() > 1 {
 		if err = s.TrimIndexes(p.BaseOffset); err == nil {
-			s.Extend(p.Position) // nobody else reads the old file beyond it, whatever becomes of the copy
+			s.Extend(p.Position) // nobody else reads the old file behind it, whatever becomes of the copy
 			err = l.copyHead(s.Path(), p.Position)
 		}
 	} else {
@@ -276,13 +279,17 @@ func (l *Log) copyHead(name string, size int64) error {
 	return l.e.fs.SyncDir(l.dir)
 }
 
-// endAt makes the log end at an offset, in the segment last, which may have no file yet.
-func (l *Log) endAt(segs []*segment.Segment, last *segment.Segment, next int64) error {
-	l.mu.active, l.mu.created, l.mu.end = last, l.e.opt.Now(), next
-	m := &mark{next, last, last.Size()}
+// setMarks has all that there is end at a mark.
+func (l *Log) setMarks(m *mark) {
 	l.high.Store(m)
 	l.written.Store(m)
 	l.flushed.Store(m)
+}
+
+// endAt makes the log end at an offset, in the segment last, which may have no file yet.
+func (l *Log) endAt(segs []*segment.Segment, last *segment.Segment, next int64) error {
+	l.mu.active, l.mu.created, l.mu.end = last, l.e.opt.Now(), next
+	l.setMarks(&mark{next, last, last.Size()})
 	l.start.Store(min(l.start.Load(), next))
 	defer l.followers.wake() // those behind the end are out of range now
 	l.mu.epochsNew = l.mu.epochs.TruncateFromEnd(next) || l.mu.epochsNew

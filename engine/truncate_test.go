@@ -211,7 +211,8 @@ func TestATruncationToTheStartLeavesWhatIsKnownOfProducers(t *testing.T) {
 
 // With each call of it failed once, with a reader at the file that is cut and without.
 func TestATruncationThatFailsServesNothingThatAPowerCutTakes(t *testing.T) {
-	for _, held := range []bool{false, true} {
+	for way := range 4 {
+		held, newest := way%2 == 1, way > 1
 		for n := 1; ; n++ {
 			b := newBench(t)
 			l := b.create("t", small())
@@ -219,6 +220,9 @@ func TestATruncationThatFailsServesNothingThatAPowerCutTakes(t *testing.T) {
 			must(t, b.e.Checkpoint())
 			b.fill(l, 2)
 			to := (*l.view.Load())[1].Base + 3
+			if newest {
+				to = l.newest().Base + 3
+			}
 			if held {
 				r, err := l.Read(to, 1, true)
 				must(t, err)
@@ -237,7 +241,7 @@ func TestATruncationThatFailsServesNothingThatAPowerCutTakes(t *testing.T) {
 					continue
 				}
 				if served, err := r.Bytes(); err == nil && len(served) > 0 && at >= after.LogEndOffset() {
-					t.Errorf("held %t, %s fails: offset %d is served, and a power cut leaves [%d, %d)", held, text(what), at, after.LogStartOffset(), after.LogEndOffset())
+					t.Errorf("held %t, newest segment %t, %s fails: offset %d is served, and a power cut leaves [%d, %d)", held, newest, text(what), at, after.LogStartOffset(), after.LogEndOffset())
 				}
 				r.Release()
 			}
@@ -247,5 +251,36 @@ func TestATruncationThatFailsServesNothingThatAPowerCutTakes(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+func TestALogThatWasTruncatedBelowItsStartKeepsItsNewStart(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", small())
+	b.fill(l, 40)
+	must(t, b.e.Checkpoint())
+	start, err := l.DeleteRecordsTo(35)
+	must(t, err)
+	must(t, b.e.Retain())
+	b.crash(fs.KeepAll) // the leader epochs in their file begin at 0, and nothing below has to be written to it
+	l = b.log("t")
+	l.SetConfig(small())
+	const to = 3
+	if (*l.view.Load())[0].Base <= to || start <= to {
+		t.Fatal("the log still has what is below its start")
+	}
+	must(t, l.Truncate(to))
+	b.fill(l, 20) // not flushed
+	if l.Segments() < 2 {
+		t.Fatal("there is no second segment")
+	}
+	for i := range 50 {
+		opt := b.opt
+		opt.FS = b.disk.Clone(fs.Random)
+		e := open(t, opt)
+		if after, _ := e.Log(l.name); after.Err() != nil || after.LogStartOffset() != to {
+			t.Errorf("cut %d: %v, start %d", i, after.Err(), after.LogStartOffset())
+		}
+		must(t, e.Close())
 	}
 }
