@@ -165,7 +165,7 @@ func (m *meeting) wait(ctx context.Context) error {
 	}
 }
 
-// listenForCommands has the commands of this machine answered. A broker goes on without, where the file system knows no sockets.
+// listenForCommands has the commands of this machine answered. A broker goes on without.
 func (s *Server) listenForCommands() {
 	var err error
 	if s.control, err = control.Listen(s.metaDir, control.Broker{Backup: s.askedBackup, Log: s.log}); err != nil {

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,7 +37,7 @@ func listening(t *testing.T, backup func(context.Context, BackupRequest, Progres
 
 func noProgress(int64, int64) {}
 
-func TestABrokerIsAskedByItsDirectoryHoweverLongItsNameIs(t *testing.T) {
+func TestABrokerIsAskedByItsDirectoryWhateverItIsCalled(t *testing.T) {
 	want := BackupRequest{From: []string{"/a", "/b"}, To: []string{"/c", "/d"}, NoLinks: true}
 	made := []Backup{{Path: "/c", Logs: 3, Records: 4, Bytes: map[string]int64{"copy": 5}, Offline: []string{"t-0"}}, {Path: "/d", Missing: "gone"}}
 	next := make(chan struct{})
@@ -51,7 +50,9 @@ func TestABrokerIsAskedByItsDirectoryHoweverLongItsNameIs(t *testing.T) {
 		return made, nil
 	})
 	told := false
-	got, err := AskBackup(context.Background(), dir, want, func(done, total int64) {
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(dir, link))
+	got, err := AskBackup(context.Background(), link, want, func(done, total int64) {
 		if done != 7 || total != 10 {
 			t.Errorf("%d of %d", done, total)
 		}
@@ -92,18 +93,34 @@ func TestWhatABrokerSaysOfItsErrorIsToldAndTheNextRequestIsAnswered(t *testing.T
 	}
 }
 
-func TestOnlyItsOwnerMayOpenTheSocketFromTheFirstMomentOn(t *testing.T) {
-	was := unix.Umask(0)
-	defer unix.Umask(was)
-	dir, s := listening(t, nil)
-	info, err := os.Stat(filepath.Join(dir, Name))
+func TestOnlyTheBrokersUserAndRootAreAnswered(t *testing.T) {
+	dir := t.TempDir()
+	ln, err := listen(dir)
 	must(t, err)
-	if info.Mode() != os.ModeSocket|mode {
-		t.Errorf("its mode is %v", info.Mode())
+	ln.users = []uint32{uint32(os.Geteuid()) + 1} // this process is a stranger
+	accepted := make(chan error, 1)
+	go func() {
+		_, err := ln.Accept()
+		accepted <- err
+	}()
+	c, err := dial(context.Background(), dir)
+	must(t, err)
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("a stranger reads %d bytes, %v", n, err)
 	}
-	s.Close()
-	if _, err := os.Stat(filepath.Join(dir, Name)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("it is there after a stop: %v", err)
+	must(t, c.Close())
+	must(t, ln.Close())
+	if err := <-accepted; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("accepted with %v", err)
+	}
+}
+
+func TestThereIsNothingInTheDirectory(t *testing.T) {
+	dir, _ := listening(t, nil)
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	if len(entries) > 0 {
+		t.Errorf("%v", entries)
 	}
 }
 
@@ -146,7 +163,7 @@ func TestAStopEndsWhatIsAskedAndSaysSo(t *testing.T) {
 	s.Close()
 }
 
-func TestASocketThatNobodyAnswersIsToldApart(t *testing.T) {
+func TestABrokerThatIsNotThereIsToldApart(t *testing.T) {
 	dir := t.TempDir()
 	ask := func(want error) {
 		t.Helper()
@@ -171,14 +188,6 @@ func TestASocketThatNobodyAnswersIsToldApart(t *testing.T) {
 	}()
 	ask(ErrCutOff)
 	<-hungUp
-	must(t, ln.Close()) // as a kill leaves it
+	must(t, ln.Close())
 	ask(ErrNobody)
-	if _, err := os.Stat(filepath.Join(dir, Name)); err != nil {
-		t.Error(err)
-	}
-	var again *net.UnixListener
-	if again, err = listen(dir); err != nil {
-		t.Fatalf("in the place of the one that was left: %v", err)
-	}
-	must(t, again.Close())
 }

@@ -7,8 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +22,6 @@ type Broker struct {
 // A Server answers what commands ask.
 type Server struct {
 	broker Broker
-	socket string
 	http   http.Server
 	end    context.CancelCauseFunc
 	asked  sync.WaitGroup
@@ -41,7 +38,7 @@ func Listen(dir string, b Broker) (*Server, error) {
 		return nil, err
 	}
 	ctx, end := context.WithCancelCause(context.Background())
-	s := &Server{broker: b, socket: filepath.Join(dir, Name), end: end, done: make(chan struct{})}
+	s := &Server{broker: b, end: end, done: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /backup", func(w http.ResponseWriter, r *http.Request) { s.backup(ctx, w, r) })
 	s.http = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
@@ -49,7 +46,7 @@ func Listen(dir string, b Broker) (*Server, error) {
 	go func() {
 		defer close(s.done)
 		if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-			b.Log.Error("commands on this machine are not answered any more", "socket", s.socket, "error", err)
+			b.Log.Error("commands on this machine are not answered any more", "dir", dir, "error", err)
 		}
 	}()
 	return s, nil
@@ -65,9 +62,6 @@ func (s *Server) Close() {
 	}
 	<-s.done
 	s.asked.Wait()
-	if err := os.Remove(s.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		s.broker.Log.Warn("the socket stays", "socket", s.socket, "error", err)
-	}
 }
 
 // maxRequest bounds a request in bytes: a few paths.

@@ -6,72 +6,95 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
-	"strconv"
-	"syscall"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// Name is the socket's, in the log directory of the metadata.
-const Name = "zurau-control.socket"
-
-// mode of the socket: to connect is to write.
-const mode = 0o600
-
 // ErrNobody is returned where no broker listens.
 var ErrNobody = errors.New("no broker listens")
 
-// within returns a path of the socket for system calls, which is good until done is called. The name of a socket has 107 bytes at most
-// (unix(7)), and that of a directory may have more: so it goes by a descriptor of that.
-func within(dir string) (path string, done func(), err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return "", nil, err
+// errStranger is returned where somebody listens in a broker's place.
+var errStranger = errors.New("whoever listens is neither root nor the user of the directory")
+
+// Address returns the address of the socket of a log directory, in the name space that the kernel has for sockets (unix(7), abstract). A file in the
+// directory would be in the way of copies of it, which many a tool refuses to make of a socket; and after a kill it would be left. A directory
+// has the same address by whatever path.
+func Address(dir string) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return "", &os.PathError{Op: "stat", Path: dir, Err: err}
 	}
-	return filepath.Join("/proc/self/fd", strconv.Itoa(int(f.Fd())), Name), func() { f.Close() }, nil
+	return fmt.Sprintf("@zurau/%x/%x", st.Dev, st.Ino), nil
 }
 
-// listen makes the socket in the place of one that was left. The caller has the directory's lock.
-func listen(dir string) (*net.UnixListener, error) {
-	if err := os.Remove(filepath.Join(dir, Name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	path, done, err := within(dir)
+// A listener takes connections of the broker's user and of root, since such a socket has no permissions of its own.
+type listener struct {
+	*net.UnixListener
+	users []uint32
+}
+
+// listen makes the socket. The caller has the directory's lock.
+func listen(dir string) (*listener, error) {
+	at, err := Address(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	// bind(2) takes the permissions of a socket for those of its file: so nobody can connect in between, whatever the umask is.
-	restrict := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
-		if cerr := c.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), mode) }); cerr != nil {
-			return cerr
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: at, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	return &listener{ln, []uint32{0, uint32(os.Geteuid())}}, nil
+}
+
+// Accept waits for a connection of somebody who may ask. Others are hung up on.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.AcceptUnix()
+		if err != nil {
+			return nil, err
 		}
-		return err
-	}}
-	ln, err := restrict.Listen(context.Background(), "unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, Name), err)
+		if of(c, l.users) {
+			return c, nil
+		}
+		_ = c.Close() // nothing was said
 	}
-	unixLn := ln.(*net.UnixListener)
-	unixLn.SetUnlinkOnClose(false) // by a path that is no more
-	return unixLn, nil
 }
 
-// dial connects to the broker that has a directory, or returns ErrNobody.
+// of reports whether the process at the other end is one of these users.
+func of(c *net.UnixConn, users []uint32) (is bool) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false
+	}
+	err = raw.Control(func(fd uintptr) {
+		peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		is = err == nil && slices.Contains(users, peer.Uid)
+	})
+	return err == nil && is
+}
+
+// dial connects to the broker that has a directory, or returns ErrNobody. A name is anybody's to take while no broker has it: what it asks for
+// is told to nobody but root, the user of the directory, and its own user.
 func dial(ctx context.Context, dir string) (net.Conn, error) {
-	path, done, err := within(dir)
+	at, err := Address(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return nil, &os.PathError{Op: "stat", Path: dir, Err: err}
+	}
 	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", path)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, Name), ErrNobody)
+	c, err := d.DialContext(ctx, "unix", at)
+	if errors.Is(err, unix.ECONNREFUSED) {
+		return nil, fmt.Errorf("%s: %w", at, ErrNobody)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, Name), err)
+		return nil, err
+	}
+	if !of(c.(*net.UnixConn), []uint32{0, st.Uid, uint32(os.Geteuid())}) {
+		return nil, errors.Join(fmt.Errorf("%s: %w", at, errStranger), c.Close())
 	}
 	return c, nil
 }

@@ -38,7 +38,7 @@ func (v *Verify) folder(path string) {
 }
 
 // ours are files at the root that hold nothing to check.
-var ours = map[string]bool{".lock": true, "zurau-metadata.lock": true, "zurau-stage": true, "zurau-logs": true, "zurau-control.socket": true}
+var ours = map[string]bool{".lock": true, "zurau-metadata.lock": true, "zurau-stage": true, "zurau-logs": true}
 
 // leftAtRoot tells of a file that is not to be checked.
 func (v *Verify) leftAtRoot(path string, kind Kind) {

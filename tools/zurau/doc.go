@@ -2,7 +2,7 @@
 //
 // Every command has a file of its own, named like it. A command that talks to a broker is a Kafka client like any other
 // (franz-go): it works against Apache Kafka too. What reads files offline is in package tools/logfile; zurau log backup asks the
-// broker that has the files by a socket beside them (server/control).
+// broker that has the files by a socket (server/control).
 //
 // # Rules for all commands
 //

@@ -30,7 +30,7 @@ func logBackupCommand() *cobra.Command {
 beside them. A broker can be started from it. Everything is on stable storage when it is done.
 
 A broker of zurau that runs makes it itself, and goes on meanwhile: all that was acknowledged before is in it. It is asked
-by a socket in SOURCE, so this is for its user, or root. A broker that is stopped, zurau's or Kafka's, is not needed: SOURCE
+by a socket, so this is for its user, or root, and for the container that it is in. A broker that is stopped, zurau's or Kafka's, is not needed: SOURCE
 is only read, and may be on a read-only mount. Where it was not stopped in order, what a start would heal is healed in DEST.
 
 A broker with several log directories has them all in one backup: SOURCE names them, with commas between, and DEST a place
@@ -158,7 +158,7 @@ func (f *logBackupFlags) ask(ctx context.Context, sources, dests []string, inUse
 		}
 		return backups, err
 	}
-	return nil, fmt.Errorf("%w, which does not listen at %s in it: stop it first, or name all of its directories", inUse, control.Name)
+	return nil, fmt.Errorf("%w, which does not listen to commands in this network namespace: name all of its directories, or go into its container, or stop it first", inUse)
 }
 
 func (f *logBackupFlags) print(out *output, from string, b control.Backup) {
