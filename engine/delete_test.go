@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/zurau/zurau/engine/fs"
+	"github.com/zurau/zurau/engine/index"
 )
 
 func TestALogMadeAgainHasNothingOfTheOldOne(t *testing.T) { // A24
@@ -185,5 +187,18 @@ func TestADeletionThatACrashCutsOffIsNotTakenForALostFolder(t *testing.T) {
 	}
 	if len(cuts) < 10 {
 		t.Errorf("%d cuts", len(cuts))
+	}
+}
+
+// A look-up may find an index wrong because it was closed under it.
+func TestAnIndexOfALogThatWasDeletedIsNotMadeAnew(t *testing.T) {
+	b := newBench(t)
+	l := b.create("t", Config{})
+	b.fill(l, 10)
+	s := l.newest()
+	must(t, b.e.Delete(l.name))
+	must(t, l.repairIndex(s, index.ErrCorrupt))
+	if _, err := l.Read(5, 100, true); !errors.Is(err, ErrDeleted) {
+		t.Error(err)
 	}
 }

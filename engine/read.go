@@ -138,8 +138,8 @@ func (l *Log) repairIndex(s *segment.Segment, why error) error {
 	if s == l.mu.active {
 		l.awaitIdle() // what is not in the file would be forgotten
 	}
-	if !slices.Contains(*l.view.Load(), s) {
-		return nil // it went meanwhile
+	if s.Removed() || !slices.Contains(*l.view.Load(), s) {
+		return nil // it went meanwhile, and the next try says why
 	}
 	l.e.log.Warn("an index is wrong and is made anew", "partition", l.name, "file", s.Path(), "error", why)
 	f, err := s.Acquire()
