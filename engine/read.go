@@ -175,9 +175,10 @@ func (l *Log) readOnce(offset int64, maxBytes int, whole, noWait bool) (r Range,
 	if offset == h.offset {
 		return r, nil, nil
 	}
+	written := l.written.Load().offset // before the view, which has the segment of all that was written
 	segs := *l.view.Load()
 	i := sort.Search(len(segs), func(i int) bool { return segs[i].Base > offset }) - 1
-	if i < 0 && offset < l.written.Load().offset {
+	if i < 0 && offset < written {
 		return r, nil, fmt.Errorf("read %s at offset %d: %w", l.name, offset, ErrOffsetOutOfRange) // retention was faster
 	}
 	if r.readRecent(l, offset, maxBytes, whole) {

@@ -449,3 +449,26 @@ func TestTheStageIsLeftAloneWhileAWriterHangs(t *testing.T) {
 	must(t, l.Flush())
 	b.whole(l, 0, 6)
 }
+
+// The first segment comes into the view while somebody looks for what is still in the stage.
+func TestAReadBesideTheFirstWriteOfALogFindsItsRecords(t *testing.T) {
+	b := stageBench(t, 4<<20)
+	for i := range int32(400) {
+		l, err := b.e.Create(Name{"t", i}, [16]byte{1}, Config{})
+		must(t, err)
+		b.fill(l, 1)
+		wrong := make(chan error, 1)
+		go func() {
+			for {
+				r, err := l.Read(0, 100, true)
+				r.Release()
+				if err != nil || l.FlushedOffset() > 0 {
+					wrong <- err
+					return
+				}
+			}
+		}()
+		must(t, l.Flush())
+		must(t, <-wrong)
+	}
+}
