@@ -171,15 +171,22 @@ func TestKnownLogsAreThoseOfTheStopThatTheMarkIsOf(t *testing.T) {
 	}
 }
 
-// A start does not look at the segments before the last one. Who comes to read one finds out, and is told; the rest is served.
-func TestASealedSegmentThatLostItsEndIsNotServed(t *testing.T) {
-	b := newBench(t)
+// shortened is two, started on again when the second segment has lost its end, which it returns.
+func (b *bench) shortened() *segment.Segment {
+	b.t.Helper()
 	many, _ := b.two()
 	second := (*many.view.Load())[1]
 	b.stop()
-	inPlace(t, b.disk, second.Path(), func(f fs.File, size int64) { must(t, f.Truncate(size/2)) })
+	inPlace(b.t, b.disk, second.Path(), func(f fs.File, size int64) { must(b.t, f.Truncate(size/2)) })
 	b.open()
-	many = b.log("many")
+	return second
+}
+
+// A start does not look at the segments before the last one. Who comes to read one finds out, and is told; the rest is served.
+func TestASealedSegmentThatLostItsEndIsNotServed(t *testing.T) {
+	b := newBench(t)
+	second := b.shortened()
+	many := b.log("many")
 	r, err := many.Read(0, 1<<20, true)
 	must(t, err)
 	r.Release()
@@ -202,11 +209,7 @@ func TestASealedSegmentThatLostItsEndIsNotServed(t *testing.T) {
 // What was found is found again by the next start, an orderly stop or not: the entry of before is not believed any more.
 func TestALogThatLostSomethingIsLookedAtAfterAKillToo(t *testing.T) {
 	b := newBench(t)
-	many, _ := b.two()
-	second := (*many.view.Load())[1]
-	b.stop()
-	inPlace(t, b.disk, second.Path(), func(f fs.File, size int64) { must(t, f.Truncate(size/2)) })
-	b.open()
+	second := b.shortened()
 	b.known("before it is read", 2)
 	if _, err := b.log("many").Read(second.Base, 1<<20, true); StateOf(err) != SegmentLost {
 		t.Fatal(err)

@@ -170,16 +170,10 @@ func (l *Log) reaches(s *segment.Segment, offset int64) (bool, error) {
 	return err == nil, err
 }
 
-// newEnd returns the segment that the log ends with, and the offset after its last record. A new one has a file, whose name lasts as long as
-// that of the segments behind it: a log that has lost its first segment would seem to start with the next.
+// newEnd returns the segment that the log ends with, and the offset after its last record.
 func (l *Log) newEnd(kept []*segment.Segment, at cutting, offset int64) (*segment.Segment, int64, error) {
 	if len(kept) == 0 {
 		s, err := segment.New(l.e.fs, l.dir, offset, l.limits())
-		if err == nil {
-			if _, err = s.Writer(0); err == nil {
-				err = s.CloseWriter(false)
-			}
-		}
 		return s, offset, err
 	}
 	last, next, err := l.cutSegment(at)

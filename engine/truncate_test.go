@@ -90,24 +90,6 @@ func TestATruncationBelowTheFirstRecordStartsTheLogThere(t *testing.T) {
 	b.whole(b.log("t"), 5, end)
 }
 
-// A power cut could take the name of the first segment and leave that of the second, with which the log would seem to start.
-func TestALogThatATruncationHasStartedAnewKeepsItsFirstSegment(t *testing.T) {
-	b := newBench(t)
-	c := small()
-	c.RetentionBytes = 2000
-	l := b.create("t", c)
-	b.fill(l, 50)
-	must(t, b.e.Retain())
-	must(t, l.Truncate(5))
-	first := segment.Name(l.Dir(), 5, segment.LogSuffix)
-	if _, err := b.disk.Clone(fs.DropUnflushed).Stat(first); err != nil {
-		t.Error(err)
-	}
-	b.fill(l, 20)
-	b.crash(fs.DropUnflushed)
-	b.whole(b.log("t"), 5, 5)
-}
-
 // A power cut may have emptied a segment below the log start, which nobody misses: its end does not say where the log goes on.
 func TestATruncationUpToTheStartGoesOnThereWhateverIsLeftBelow(t *testing.T) {
 	for _, below := range []int64{0, 1, 3} {
