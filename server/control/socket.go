@@ -17,15 +17,15 @@ var ErrNobody = errors.New("no broker listens")
 // errStranger is returned where somebody listens in a broker's place.
 var errStranger = errors.New("whoever listens is neither root nor the user of the directory")
 
-// Address returns the address of the socket of a log directory, in the name space that the kernel has for sockets (unix(7), abstract). A file in the
-// directory would be in the way of copies of it, which many a tool refuses to make of a socket; and after a kill it would be left. A directory
-// has the same address by whatever path.
-func Address(dir string) (string, error) {
+// address returns the address of the socket of a log directory, in the name space that the kernel has for sockets (unix(7), abstract), and the user
+// whose the directory is. A file in the directory would be in the way of copies of it, which many a tool refuses to make of a socket; and after
+// a kill it would be left. A directory has the same address by whatever path.
+func address(dir string) (at string, user uint32, err error) {
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
-		return "", &os.PathError{Op: "stat", Path: dir, Err: err}
+		return "", 0, &os.PathError{Op: "stat", Path: dir, Err: err}
 	}
-	return fmt.Sprintf("@zurau/%x/%x", st.Dev, st.Ino), nil
+	return fmt.Sprintf("@zurau/%x/%x", st.Dev, st.Ino), st.Uid, nil
 }
 
 // A listener takes connections of the broker's user and of root, since such a socket has no permissions of its own.
@@ -36,7 +36,7 @@ type listener struct {
 
 // listen makes the socket. The caller has the directory's lock.
 func listen(dir string) (*listener, error) {
-	at, err := Address(dir)
+	at, _, err := address(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +77,9 @@ func of(c *net.UnixConn, users []uint32) (is bool) {
 // dial connects to the broker that has a directory, or returns ErrNobody. A name is anybody's to take while no broker has it: what it asks for
 // is told to nobody but root, the user of the directory, and its own user.
 func dial(ctx context.Context, dir string) (net.Conn, error) {
-	at, err := Address(dir)
+	at, user, err := address(dir)
 	if err != nil {
 		return nil, err
-	}
-	var st unix.Stat_t
-	if err := unix.Stat(dir, &st); err != nil {
-		return nil, &os.PathError{Op: "stat", Path: dir, Err: err}
 	}
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", at)
@@ -93,7 +89,7 @@ func dial(ctx context.Context, dir string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !of(c.(*net.UnixConn), []uint32{0, st.Uid, uint32(os.Geteuid())}) {
+	if !of(c.(*net.UnixConn), []uint32{0, user, uint32(os.Geteuid())}) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", at, errStranger), c.Close())
 	}
 	return c, nil
