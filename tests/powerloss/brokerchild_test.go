@@ -2,9 +2,7 @@ package powerloss
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -32,16 +30,10 @@ var topics = []spec{
 }
 
 func brokerMain() error {
-	dir := flag.String("dir", "", "")
-	seed := flag.Uint64("seed", 0, "")
-	round := flag.Int("round", 0, "")
-	flag.Parse()
-	c := &child{seed: *seed, pace: make(chan struct{}, 64), stop: make(chan struct{})}
-	c.next.Store(int64(*round) * perRound)
-	c.out.Encoder = json.NewEncoder(os.Stdout)
-	rng := rand.New(rand.NewPCG(*seed, 1))
+	c, dir := newChild()
+	rng := c.rng(1)
 	static, err := config.Load(config.Options{
-		Flags: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": *dir},
+		Flags: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": dir},
 		Set: []string{"zurau.stage.bytes=4194304", "zurau.reserve.bytes=1048576", "zurau.zero.ahead.bytes=33554432",
 			"zurau.ring=" + []string{"auto", "auto", "off"}[rng.IntN(3)],
 			"zurau.sync.method=" + []string{"auto", "dsync", "fdatasync"}[rng.IntN(3)]},
@@ -56,7 +48,7 @@ func brokerMain() error {
 	}
 	drivers := make([]*wireDriver, len(topics))
 	for i, t := range topics {
-		d := &wireDriver{child: c, spec: t, rng: rand.New(rand.NewPCG(*seed, uint64(i+2)))}
+		d := &wireDriver{lane: newLane(c), spec: t, rng: c.rng(i + 2)}
 		if d.c, err = dial(s.Addrs()[0].String()); err != nil {
 			return err
 		}
@@ -82,15 +74,14 @@ func brokerMain() error {
 
 // A wireDriver is the client of one topic.
 type wireDriver struct {
-	*child
+	lane
 	spec
 	rng   *rand.Rand
 	c     client
 	there bool // the topic is
 	end   int64
 
-	slots chan struct{}
-	sent  chan sentBatch
+	sent chan sentBatch
 
 	mu struct {
 		sync.Mutex
@@ -133,7 +124,7 @@ func (d *wireDriver) tell() {
 }
 
 func (d *wireDriver) run() {
-	d.slots, d.sent = make(chan struct{}, inFlight), make(chan sentBatch, inFlight)
+	d.sent = make(chan sentBatch, inFlight)
 	var answers sync.WaitGroup
 	answers.Go(d.hear)
 	if err := d.open(); err != nil {
@@ -202,16 +193,7 @@ func (d *wireDriver) replace() error {
 }
 
 func (d *wireDriver) append() {
-	if !d.sync {
-		select { // others would never get their turn
-		case <-d.pace:
-		case <-d.stop:
-			return
-		}
-	}
-	select {
-	case d.slots <- struct{}{}:
-	case <-d.stop:
+	if !d.enter(d.sync) {
 		return
 	}
 	id := batchID(d.next.Add(1))
@@ -236,25 +218,7 @@ func (d *wireDriver) hear() {
 				d.report(event{Log: d.name, What: acknowledge, ID: b.id, Base: base, Last: base + b.records, Sync: b.durable})
 			}
 		}
-		for range 2 {
-			if b.durable {
-				select {
-				case d.pace <- struct{}{}:
-				default:
-				}
-			}
-		}
-		<-d.slots
-	}
-}
-
-// quiet waits until everything is answered.
-func (d *wireDriver) quiet() {
-	for range inFlight {
-		d.slots <- struct{}{}
-	}
-	for range inFlight {
-		<-d.slots
+		d.leave(b.durable)
 	}
 }
 

@@ -95,17 +95,26 @@ type child struct {
 	}
 }
 
-func engineMain() error {
-	dir := flag.String("dir", "", "")
+// newChild reads what a process was started with.
+func newChild() (c *child, dir string) {
+	at := flag.String("dir", "", "")
 	seed := flag.Uint64("seed", 0, "")
 	round := flag.Int("round", 0, "")
 	flag.Parse()
-	c := &child{seed: *seed, pace: make(chan struct{}, 64), stop: make(chan struct{})}
+	c = &child{seed: *seed, pace: make(chan struct{}, 64), stop: make(chan struct{})}
 	c.next.Store(int64(*round) * perRound)
 	c.out.Encoder = json.NewEncoder(os.Stdout)
-	rng := rand.New(rand.NewPCG(*seed, 1))
+	return c, *at
+}
+
+// rng returns the random numbers of one part of the process.
+func (c *child) rng(part int) *rand.Rand { return rand.New(rand.NewPCG(c.seed, uint64(part))) }
+
+func engineMain() error {
+	c, dir := newChild()
+	rng := c.rng(1)
 	o := engine.Options{
-		Dir: *dir, StageBytes: 4 << 20, ReserveBytes: 1 << 20, ZeroAheadBytes: 32 << 20,
+		Dir: dir, StageBytes: 4 << 20, ReserveBytes: 1 << 20, ZeroAheadBytes: 32 << 20,
 		CheckpointInterval: 20 * time.Millisecond << rng.IntN(8), CheckpointBytes: 256 << 10, RetentionInterval: -1,
 		NoRing: rng.IntN(4) == 0, SyncMethod: engine.SyncMethod(rng.IntN(3)),
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
@@ -119,7 +128,7 @@ func engineMain() error {
 	}
 	drivers := make([]*driver, len(logs))
 	for i, s := range logs { // all are configured before anybody asks for retention
-		drivers[i] = &driver{child: c, spec: s, rng: rand.New(rand.NewPCG(*seed, uint64(i+2)))}
+		drivers[i] = &driver{lane: newLane(c), spec: s, rng: c.rng(i + 2)}
 		drivers[i].configure()
 	}
 	var running sync.WaitGroup

@@ -14,12 +14,11 @@ const inFlight = 8
 
 // A driver does to one log what its spec says, until it is told to stop or something fails.
 type driver struct {
-	*child
+	lane
 	spec
-	rng   *rand.Rand
-	log   *engine.Log
-	cfg   engine.Config
-	slots chan struct{}
+	rng *rand.Rand
+	log *engine.Log
+	cfg engine.Config
 
 	mu struct {
 		sync.Mutex
@@ -52,7 +51,6 @@ func (d *driver) run() {
 
 // configure finds the log and says how it is to be kept from now on.
 func (d *driver) configure() {
-	d.slots = make(chan struct{}, inFlight)
 	d.cfg = engine.Config{
 		SegmentBytes: 256 << 10, IndexInterval: 1 << (8 + d.rng.Int32N(5)), RetentionAge: -1, DeleteDelay: -1,
 		Writer: engine.Writer(d.rng.IntN(3)),
@@ -104,19 +102,11 @@ func (d *driver) replace() error {
 }
 
 func (d *driver) append() {
-	if !d.cfg.Sync() {
-		select { // others would never get their turn
-		case <-d.pace:
-		case <-d.stop:
-			return
-		}
-	}
-	select {
-	case d.slots <- struct{}{}:
-	case <-d.stop:
+	durable := d.cfg.Sync()
+	if !d.enter(durable) {
 		return
 	}
-	id, durable := batchID(d.next.Add(1)), d.cfg.Sync()
+	id := batchID(d.next.Add(1))
 	d.log.Append(id.prepared(d.name, d.largest()), 0, func(a engine.Appended) {
 		if a.Err == nil {
 			d.report(event{Log: d.name, What: acknowledge, ID: id, Base: a.BaseOffset, Last: a.LastOffset, Sync: durable})
@@ -128,26 +118,8 @@ func (d *driver) append() {
 			d.mu.err = a.Err
 		}
 		d.mu.Unlock()
-		for range 2 {
-			if durable {
-				select {
-				case d.pace <- struct{}{}:
-				default:
-				}
-			}
-		}
-		<-d.slots
+		d.leave(durable)
 	})
-}
-
-// quiet waits until all appends are answered.
-func (d *driver) quiet() {
-	for range inFlight {
-		d.slots <- struct{}{}
-	}
-	for range inFlight {
-		<-d.slots
-	}
 }
 
 // disturb does what is not an append.
